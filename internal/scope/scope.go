@@ -1,0 +1,179 @@
+package scope
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/policy"
+)
+
+// ErrClosed is what a call gets from a registry that was closed or is being
+// drained. Package registry exports it.
+var ErrClosed = errors.New("registry: closed")
+
+// Scope is shared by all policies of one registry. It is safe for concurrent
+// use. Make it with [New].
+type Scope struct {
+	clk      clock.Clock
+	base     time.Time
+	system   bool // clk is the system's: read its monotonic part alone
+	bubble   bool // made inside a synctest bubble
+	listener policy.Listener
+
+	closed  atomic.Bool
+	mu      sync.Mutex
+	hooks   map[*hook]struct{}
+	pending atomic.Int64 // timers of deadlines that are not on the wheel
+}
+
+type hook struct{ f func() }
+
+// New returns a scope on clk whose events go to listener, which may be nil. A
+// nil clock is the system's.
+func New(clk clock.Clock, listener policy.Listener) *Scope {
+	if clk == nil {
+		clk = clock.System()
+	}
+	s := &Scope{clk: clk, listener: listener, system: clk == clock.System(), hooks: map[*hook]struct{}{}}
+	s.base = clk.Now()
+	// Time in a synctest bubble begins at midnight UTC 2000-01-01 (testing/synctest),
+	// a date at which no machine that runs this can really be.
+	s.bubble = s.system && s.base.Year() < 2010
+	return s
+}
+
+// Clock is the scope's clock.
+func (s *Scope) Clock() clock.Clock { return s.clk }
+
+// System reports whether the scope runs on the system clock.
+func (s *Scope) System() bool { return s.system }
+
+// Bubble reports whether the scope was made inside a synctest bubble, where
+// deadlines are runtime timers: exact, and of that bubble alone.
+func (s *Scope) Bubble() bool { return s.bubble }
+
+// Now is the time since the scope was made, in nanoseconds, plus one, so that a
+// reading is never zero. On the system clock it is monotonic, and negative in a
+// synctest bubble in which the scope was not made; on others it follows what
+// the clock says.
+func (s *Scope) Now() int64 {
+	if s.system {
+		return int64(time.Since(s.base)) + 1
+	}
+	return int64(s.clk.Now().Sub(s.base)) + 1
+}
+
+// Foreign reports whether the caller is in a synctest bubble in which the scope
+// was not made. It reads the clock.
+func (s *Scope) Foreign() bool { return s.system && !s.bubble && s.Now() <= 0 }
+
+// Time is the clock's time, for events and snapshots.
+func (s *Scope) Time() time.Time { return s.clk.Now() }
+
+// At is the clock time of a reading of Now.
+func (s *Scope) At(now int64) time.Time { return s.base.Add(time.Duration(now - 1)) }
+
+// AfterFunc calls f when d has passed, never earlier: on a goroutine of its own
+// on the system clock, on the advancing goroutine under a manual clock. It is
+// for waits; the deadlines of calls are on the wheel.
+func (s *Scope) AfterFunc(d time.Duration, f func()) clock.Timer {
+	return s.clk.AfterFunc(d, f)
+}
+
+// driver is a clock that must be driven while something waits on it.
+type driver interface {
+	Wait(ctx context.Context, ready <-chan struct{}) error
+}
+
+// Wait blocks until ready is closed (nil) or ctx ends (its error); ready wins
+// when both are true. Every wait of the library goes through here, so that a
+// manual clock can drive itself through its events meanwhile.
+func (s *Scope) Wait(ctx context.Context, ready <-chan struct{}) error {
+	if d, ok := s.clk.(driver); ok {
+		return d.Wait(ctx, ready)
+	}
+	select {
+	case <-ready:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-ready:
+		return nil
+	default:
+		return ctx.Err()
+	}
+}
+
+// Sleep blocks for d and returns nil, ctx's error when that ends first, or
+// ErrClosed when the scope is closed.
+func (s *Scope) Sleep(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if d <= 0 {
+		if s.Closed() {
+			return ErrClosed
+		}
+		return nil
+	}
+	var once sync.Once
+	ready := make(chan struct{})
+	wake := func() { once.Do(func() { close(ready) }) }
+	remove := s.OnClose(wake)
+	defer remove()
+	t := s.AfterFunc(d, wake)
+	defer t.Stop()
+	if err := s.Wait(ctx, ready); err != nil {
+		return err
+	}
+	if s.Closed() {
+		return ErrClosed
+	}
+	return nil
+}
+
+// Closed reports whether Close was called.
+func (s *Scope) Closed() bool { return s.closed.Load() }
+
+// Close runs all hooks, on this goroutine and with no lock held, and makes
+// Closed true for ever. It reports whether this call was the first.
+func (s *Scope) Close() bool {
+	if s.closed.Swap(true) {
+		return false
+	}
+	s.mu.Lock()
+	hooks := s.hooks
+	s.hooks = nil
+	s.mu.Unlock()
+	for h := range hooks {
+		h.f()
+	}
+	return true
+}
+
+// OnClose arranges for f to run when the scope is closed; at once, on this
+// goroutine, if it is closed already. The returned function takes that back.
+// f must not block; it may call OnClose's result and anything else here.
+func (s *Scope) OnClose(f func()) (remove func()) {
+	h := &hook{f}
+	s.mu.Lock()
+	open := s.hooks != nil
+	if open {
+		s.hooks[h] = struct{}{}
+	}
+	s.mu.Unlock()
+	if !open {
+		f()
+		return func() {}
+	}
+	return func() {
+		s.mu.Lock()
+		delete(s.hooks, h)
+		s.mu.Unlock()
+	}
+}
