@@ -1,0 +1,120 @@
+package arch
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// ModulePath is the path of the root module. Everything below is relative to it.
+const ModulePath = "resilience4cata.dev/go"
+
+// MaxLines is the longest that a Go file may be, tests included.
+const MaxLines = 500
+
+// The third-party packages, by the module or the import path that all their packages begin with.
+const (
+	benbjohnson = "github.com/benbjohnson/clock"
+	yaml        = "go.yaml.in/yaml/v4"
+	goleak      = "go.uber.org/goleak"
+	cmp         = "github.com/google/go-cmp"
+)
+
+// Modules are all that the go.mod of the root module may require: two at run time, two for tests.
+var Modules = []string{benbjohnson, yaml, goleak, cmp}
+
+// testOnly packages exist for tests; no other package may import them, whatever its row says.
+var testOnly = []string{"internal/arch", "internal/conform", "internal/readme"}
+
+// Rule is a row of the import table. It covers the non-test files of the packages that Package matches; the standard
+// library is always allowed.
+type Rule struct {
+	Package string   // folder relative to the module, a pattern of path.Match
+	May     []string // packages of this module, patterns of path.Match
+	Modules []string // third-party modules
+}
+
+// public is what a program outside this module can import.
+var public = []string{"clock", "policy", "policy/*", "registry", "registry/*", "pipeline"}
+
+// Rules is the import table. The first row that matches a package decides; a package without a row is an error, so that
+// nobody adds one without saying where it stands.
+//
+// The arrows run clock <- internal <- policy <- registry <- pipeline.
+var Rules = []Rule{
+	{Package: "."}, // the landing page: documentation only
+	{Package: "clock", Modules: []string{benbjohnson}},
+	{Package: "policy"},
+	{Package: "policy/*", May: []string{"clock", "policy", "internal/*"}},
+	{Package: "registry/config", May: []string{"policy", "policy/*"}, Modules: []string{yaml}},
+	{Package: "registry/health", May: []string{"registry"}},
+	{Package: "registry", May: []string{"clock", "policy", "policy/*", "registry/config", "internal/*"}},
+	{Package: "pipeline", May: []string{"clock", "policy", "policy/*", "registry", "internal/*"}},
+
+	{Package: "internal/stripe"},
+	{Package: "internal/waitq"},
+	{Package: "internal/callctx"},
+	{Package: "internal/wheel", May: []string{"clock", "internal/stripe"}},
+	{Package: "internal/scope", May: []string{
+		"clock", "policy", "internal/wheel", "internal/callctx", "internal/stripe", "internal/waitq",
+	}},
+	{Package: "internal/arch"},
+	{Package: "internal/readme"},
+	{
+		Package: "internal/conform",
+		May:     append([]string{"internal/*"}, public...),
+		Modules: []string{goleak, cmp},
+	},
+
+	{Package: "bench", May: public},
+	{Package: "examples/*", May: public},
+}
+
+// ruleFor finds the row of the package in folder dir.
+func ruleFor(rules []Rule, dir string) (Rule, bool) {
+	for _, r := range rules {
+		if match(r.Package, dir) {
+			return r, true
+		}
+	}
+	return Rule{}, false
+}
+
+// allows reports whether a package under the rule may import the given path.
+func (r Rule) allows(importPath string) bool {
+	if dir, ok := relative(importPath); ok {
+		return !slices.Contains(testOnly, dir) && slices.ContainsFunc(r.May, func(p string) bool { return match(p, dir) })
+	}
+	if isStandard(importPath) {
+		return true
+	}
+	return slices.ContainsFunc(r.Modules, func(m string) bool { return within(importPath, m) })
+}
+
+// String says what the rule allows, for a failure text.
+func (r Rule) String() string {
+	return strings.Join(slices.Concat([]string{"the standard library"}, r.May, r.Modules), ", ")
+}
+
+func match(pattern, dir string) bool {
+	ok, err := path.Match(pattern, dir)
+	return err == nil && ok
+}
+
+// relative turns an import path of this module into a folder.
+func relative(importPath string) (dir string, ok bool) {
+	if importPath == ModulePath {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, ModulePath+"/")
+}
+
+func within(importPath, module string) bool {
+	return importPath == module || strings.HasPrefix(importPath, module+"/")
+}
+
+// isStandard tells the standard library by the missing dot in the first element, as the go command does.
+func isStandard(importPath string) bool {
+	first, _, _ := strings.Cut(importPath, "/")
+	return !strings.Contains(first, ".")
+}
