@@ -1,0 +1,22 @@
+// Package timeout bounds how long one attempt of a call may take. A sync call
+// is asked to stop through its context and never killed; an async call's future
+// fails at the deadline, whatever the function does.
+//
+// Use it where a dependency can hang and where waiting for ever is worse than
+// an error. Do not use it to stop code that ignores its context: nothing in Go
+// can. Prefer the client's own timeouts where it has them, and keep this one as
+// the upper bound.
+//
+// An [Error] proves that the caller stopped waiting. It does not prove that the
+// work stopped, and never that it had no effect: see Error.Started.
+//
+// # Guarantees
+//
+//	what                                                       proved by
+//	never early; exact under a manual clock                    TestDo_T7_TheDeadlineItselfIsTooLate
+//	a function that honors its context returns with its error  TestDo_T2_TheErrorCarriesTheFunctionsOwn
+//	a function that ignores it runs to its end                 TestDo_T3_ALateValueIsDropped
+//	the caller's own end is never reported as a timeout        TestDo_T10_TheCallersEndIsTheCallers
+//	errors.Is(err, context.DeadlineExceeded), not Canceled     TestError_T9_Kinds
+//	a negative or zero limit is refused                        TestConfig_T12_LimitsThatAreNone
+package timeout
