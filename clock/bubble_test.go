@@ -35,8 +35,8 @@ func TestBubble(t *testing.T) {
 		"Manual.Sleep": func(t *testing.T) {
 			m, begin := clock.NewManual(start), time.Now()
 			mustAwait(t, m.Sleep(t.Context(), time.Hour))
-			if real := time.Since(begin); real != 0 {
-				t.Errorf("slept for real: %v", real)
+			if slept := time.Since(begin); slept != 0 {
+				t.Errorf("slept for real: %v", slept)
 			}
 		},
 		"Manual.Sleep, passive": func(t *testing.T) {

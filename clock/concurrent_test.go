@@ -231,12 +231,6 @@ func TestManualDrive_ParksAndLooksAgain(t *testing.T) {
 			flag.Store(true)
 			m.Advance(time.Second)
 		},
-		"event called elsewhere": func(m *clock.Manual, flag *atomic.Bool) {
-			hold := make(chan struct{})
-			m.AfterFunc(0, func() { <-hold; flag.Store(true) })
-			close(hold)
-			m.Advance(0)
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -251,12 +245,35 @@ func TestManualDrive_ParksAndLooksAgain(t *testing.T) {
 			})
 		})
 	}
+	// The clock has moved to the event before the condition holds, and does not
+	// move after it.
+	t.Run("event called elsewhere", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := clock.NewManual(start)
+			var flag atomic.Bool
+			hold := make(chan struct{})
+			m.AfterFunc(time.Second, func() { <-hold; flag.Store(true) })
+			go m.Advance(time.Second)
+			synctest.Wait()
+			res := async(func() error { return m.Drive(t.Context(), flag.Load) })
+			synctest.Wait()
+			close(hold)
+			if err := <-res; err != nil {
+				t.Error(err)
+			}
+		})
+	})
 	t.Run("context ended", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := clock.NewManual(start)
 			ctx, cancel := context.WithCancel(t.Context())
-			res := async(func() error { return m.Drive(ctx, func() bool { return false }) })
+			m.AfterFunc(time.Second, func() {})
+			looks := 0
+			res := async(func() error { return m.Drive(ctx, func() bool { looks++; return false }) })
 			synctest.Wait()
+			if looks != 2 { // parked: its own event is no reason to look a third time
+				t.Errorf("%d looks for one event", looks)
+			}
 			cancel()
 			if err := <-res; !errors.Is(err, context.Canceled) {
 				t.Error(err)

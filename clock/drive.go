@@ -139,8 +139,6 @@ func (m *Manual) take(p *parked) *event {
 		return nil
 	}
 	e := heap.Pop(&m.queue).(*event)
-	if e.at.After(m.now) {
-		m.moveTo(e.at)
-	}
+	m.moveTo(e.at)
 	return e
 }

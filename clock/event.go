@@ -46,12 +46,17 @@ func (e *event) before(o *event) bool {
 // queue is a heap of events for container/heap.
 type queue []*event
 
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].before(q[j]) }
+// Len implements sort.Interface.
+func (q *queue) Len() int { return len(*q) }
 
-func (q queue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].idx, q[j].idx = i, j
+// Less implements sort.Interface.
+func (q *queue) Less(i, j int) bool { return (*q)[i].before((*q)[j]) }
+
+// Swap implements sort.Interface.
+func (q *queue) Swap(i, j int) {
+	s := *q
+	s[i], s[j] = s[j], s[i]
+	s[i].idx, s[j].idx = i, j
 }
 
 // Push implements heap.Interface.

@@ -3,6 +3,7 @@ package clock_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -39,6 +40,7 @@ func (s *realSubject) next() (time.Duration, bool) {
 	}
 	return at.Sub(start), true
 }
+
 func (s *realSubject) arm(d time.Duration, f func()) {
 	s.timers = append(s.timers, s.m.AfterFunc(d, f))
 }
@@ -48,6 +50,7 @@ func (s *realSubject) set(to time.Duration)    { s.m.Set(start.Add(to)) }
 func (s *realSubject) sleep(ctx context.Context, d time.Duration) bool {
 	return s.m.Sleep(ctx, d) != nil
 }
+
 func (s *realSubject) drive(ctx context.Context, until func() bool) bool {
 	return s.m.Drive(ctx, until) != nil
 }
@@ -66,6 +69,7 @@ func (s *modelSubject) next() (time.Duration, bool) {
 	}
 	return e.at, true
 }
+
 func (s *modelSubject) arm(d time.Duration, f func()) {
 	s.timers = append(s.timers, s.afterFunc(d, f))
 }
@@ -73,6 +77,7 @@ func (s *modelSubject) stop(n int) bool { return s.model.stop(s.timers[n]) }
 func (s *modelSubject) sleep(ctx context.Context, d time.Duration) bool {
 	return s.model.sleep(d, func() bool { return ctx.Err() != nil }, false)
 }
+
 func (s *modelSubject) drive(ctx context.Context, until func() bool) bool {
 	return s.model.drive(until, func() bool { return ctx.Err() != nil })
 }
@@ -81,14 +86,14 @@ func (s *modelSubject) drive(ctx context.Context, until func() bool) bool {
 // subject; callbacks interpret the steps that come next, whichever loop they are
 // in. It writes down all that can be observed.
 type program struct {
-	s       subject
-	code    []byte
-	log     []string
-	armed   int
-	depth   int
-	ctx     context.Context
-	end     context.CancelFunc
-	nesting int
+	s      subject
+	code   []byte
+	log    []string
+	armed  int
+	depth  int
+	parent context.Context
+	ctx    context.Context
+	end    context.CancelFunc
 }
 
 func (p *program) note(format string, args ...any) {
@@ -97,15 +102,18 @@ func (p *program) note(format string, args ...any) {
 		fmt.Sprintf(format, args...), p.s.now(), p.s.pending(), next, ok))
 }
 
-func (p *program) run(t *testing.T, steps int) {
+// renew gives the program a context that has not ended.
+func (p *program) renew() { p.ctx, p.end = context.WithCancel(p.parent) }
+
+func (p *program) run(steps int) {
 	for ; steps > 0 && len(p.code) >= 2; steps-- {
 		op, arg := p.code[0], p.code[1]
 		p.code = p.code[2:]
-		p.step(t, op, int(arg))
+		p.step(op, int(arg))
 	}
 }
 
-func (p *program) step(t *testing.T, op byte, arg int) {
+func (p *program) step(op byte, arg int) {
 	d := time.Duration(arg%16 - 2) // small: ties, zero and negative delays are common
 	switch op % 8 {
 	case 0, 1:
@@ -115,7 +123,7 @@ func (p *program) step(t *testing.T, op byte, arg int) {
 			p.note("event %d", n)
 			if p.depth < 8 {
 				p.depth++
-				p.run(t, steps)
+				p.run(steps)
 				p.depth--
 			}
 		})
@@ -139,7 +147,7 @@ func (p *program) step(t *testing.T, op byte, arg int) {
 		p.note("slept %d: %v", d, p.s.sleep(p.ctx, d))
 		if p.ctx.Err() != nil && p.depth == 0 {
 			p.end()
-			p.ctx, p.end = context.WithCancel(t.Context())
+			p.renew()
 		}
 	case 7:
 		p.note("driven: %v", p.s.drive(p.ctx, func() bool { return p.s.pending() <= arg%4 }))
@@ -159,16 +167,16 @@ func FuzzManual(f *testing.F) {
 		}
 		var logs [2][]string
 		for i, s := range []subject{&realSubject{m: clock.NewManual(start)}, &modelSubject{}} {
-			p := &program{s: s, code: code}
-			p.ctx, p.end = context.WithCancel(t.Context())
-			p.run(t, len(code))
+			p := &program{s: s, code: code, parent: t.Context()}
+			p.renew()
+			p.run(len(code))
 			p.s.advance(time.Hour)
 			p.note("end")
 			p.end()
 			logs[i] = p.log
 		}
-		if diff := cmp.Diff(logs[1], logs[0]); diff != "" {
-			t.Errorf("(-model +manual):\n%s", diff)
+		if !slices.Equal(logs[1], logs[0]) {
+			t.Errorf("(-model +manual):\n%s", cmp.Diff(logs[1], logs[0]))
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,7 +92,7 @@ func TestManualAdvance_K3_TiesFireInArmingOrder(t *testing.T) {
 	d := &diary{m: m}
 	var want []string
 	for i := range 50 {
-		name := fmt.Sprint(i)
+		name := strconv.Itoa(i)
 		m.AfterFunc(time.Second, d.noting(name))
 		want = append(want, name+"@1s")
 	}

@@ -59,16 +59,30 @@ func TestManualPassive_TieGoesToTheContext(t *testing.T) {
 	checkClock(t, m, 2*time.Second, 0)
 }
 
-// The context ends long before the goroutine can look at it, yet after the
-// sleep: a hundred rounds, because select picks at random.
+// lateLook is a context at whose Done the caller gets to look only after the
+// gate has opened.
+type lateLook struct {
+	context.Context
+	gate chan struct{}
+}
+
+func (c lateLook) Done() <-chan struct{} {
+	<-c.gate
+	return c.Context.Done()
+}
+
+// When the goroutine gets to run the context has ended as well, but only after
+// the sleep: a hundred rounds, because select picks at random.
 func TestManualPassive_OutcomeIsDecidedAtTheEndOfTheSleep(t *testing.T) {
 	for range 100 {
 		m := clock.NewManual(start).Passive()
 		ctx, cancel := context.WithCancel(t.Context())
-		res := async(func() error { return m.Sleep(ctx, 2*time.Second) })
+		late := lateLook{ctx, make(chan struct{})}
+		res := async(func() error { return m.Sleep(late, 2*time.Second) })
 		mustAwait(t, m.AwaitSleepers(t.Context(), 1))
 		m.AfterFunc(2*time.Second+1, cancel)
 		m.Advance(time.Hour)
+		close(late.gate)
 		if err := <-res; err != nil {
 			t.Fatalf("Sleep ended first, but: %v", err)
 		}
@@ -85,6 +99,9 @@ func TestManualPassive_CanceledSleepLeavesNothingPending(t *testing.T) {
 		t.Errorf("Sleep: %v", err)
 	}
 	checkClock(t, m, 0, 0)
+	if n := m.Parked(); n != 0 {
+		t.Errorf("%d sleepers left behind", n)
+	}
 }
 
 func TestManualPassive_WaitOnlyParks(t *testing.T) {
@@ -106,6 +123,22 @@ func TestManualPassive_WaitOnlyParks(t *testing.T) {
 	checkClock(t, m, 0, 1)
 }
 
+func TestManualPassive_WaitEndsWithAValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := clock.NewManual(start).Passive()
+		ready := make(chan struct{})
+		res := async(func() error { return m.Wait(t.Context(), ready) })
+		synctest.Wait() // it is in its select
+		ready <- struct{}{}
+		if err := <-res; err != nil {
+			t.Error(err)
+		}
+		if n := m.Parked(); n != 0 {
+			t.Errorf("%d sleepers left behind", n)
+		}
+	})
+}
+
 // A value may come before, while and after Wait parks, with AwaitSleepers looking
 // on: exactly one Wait takes it.
 func TestManualPassive_WaitTakesAValueOnce(t *testing.T) {
@@ -121,9 +154,14 @@ func TestManualPassive_WaitTakesAValueOnce(t *testing.T) {
 			t.Fatalf("Wait: %v, %d left", err, len(ready))
 		}
 		cancel()
-		<-looking
+		if err := <-looking; err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
 		if err := <-other; !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
+		}
+		if n := m.Parked(); n != 0 {
+			t.Fatalf("%d sleepers left behind", n)
 		}
 	}
 }
@@ -223,8 +261,8 @@ func TestManualAwaitTimers_CountsSleepsAndTimers(t *testing.T) {
 		m.AfterFunc(time.Second, func() {})
 		synctest.Wait()
 		select {
-		case <-res:
-			t.Error("one pending event was enough for two")
+		case err := <-res:
+			t.Errorf("one pending event was enough for two: %v", err)
 		default:
 		}
 		slept := async(func() error { return m.Sleep(t.Context(), time.Second) })
@@ -236,4 +274,19 @@ func TestManualAwaitTimers_CountsSleepsAndTimers(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestManualAwaitSleepers_HandsOnWhatItReceives(t *testing.T) {
+	m := clock.NewManual(start).Passive()
+	ready := make(chan struct{}, 1)
+	if granted, counted := m.GrantInPassing(t.Context(), ready); granted || !counted {
+		t.Errorf("nothing came: granted %v, counted %v", granted, counted)
+	}
+	ready <- struct{}{}
+	if granted, counted := m.GrantInPassing(t.Context(), ready); !granted || counted {
+		t.Errorf("a value came: granted %v, counted %v", granted, counted)
+	}
+	if len(ready) != 0 {
+		t.Error("granted twice")
+	}
 }
