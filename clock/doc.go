@@ -13,8 +13,8 @@
 // testing/synctest bubble with the system clock instead, which serves this
 // module just as well. Bubbles are also the better choice where many goroutines
 // work at once. A Manual is the better one for stepping through a single call,
-// and where a bubble cannot be used. Manual and From are no clocks for
-// production: one lock guards a Manual.
+// and where a bubble cannot be used. It is no clock for production: one lock
+// guards it.
 //
 // # Testing with a Manual
 //
