@@ -1,0 +1,66 @@
+package wheel
+
+import "unsafe"
+
+const (
+	RingLen   = ringLen
+	BlockLen  = blockLen
+	HotLen    = unsafe.Sizeof(hot{})
+	OverdueNS = overdue
+)
+
+// Spawn replaces how the wheel starts goroutines.
+func (w *Wheel[E, P]) Spawn(f func(func())) { w.spawn = f }
+
+// TickNow runs a tick out of turn.
+func (w *Wheel[E, P]) TickNow() { w.enter() }
+
+// TickLen is the length of a tick in nanoseconds.
+func (w *Wheel[E, P]) TickLen() int64 { return w.tickLen() }
+
+// Ticks is the number of ticks that have begun.
+func (w *Wheel[E, P]) Ticks() int64 { return w.hot.seq.Load() }
+
+// Gen is the number of chains that were given up.
+func (w *Wheel[E, P]) Gen() int64 { return w.chain.gen.Load() }
+
+// HotGap is the distance of the hot words from what lies before and after them.
+func (w *Wheel[E, P]) HotGap() (before, after uintptr) {
+	return unsafe.Offsetof(w.hot) - unsafe.Offsetof(w.minBlocks) - unsafe.Sizeof(w.minBlocks),
+		unsafe.Offsetof(w.burst) - unsafe.Offsetof(w.hot) - unsafe.Sizeof(w.hot)
+}
+
+// LevelOf is the index of the level for a limit.
+func LevelOf(limit int64) int { return levelOf(limit) }
+
+// MaxLimit is the upper end of a level.
+func MaxLimit(level int) int64 { return maxLimit(level) }
+
+// Slots is how many slots the level has, in all its segments.
+func (l *Level[E, P]) Slots() int {
+	n := 0
+	if t := l.table.Load(); t != nil {
+		for _, s := range t.segs {
+			n += len(s.slots)
+		}
+	}
+	return n
+}
+
+// Segments is how many segments the level has.
+func (l *Level[E, P]) Segments() int {
+	if t := l.table.Load(); t != nil {
+		return len(t.segs)
+	}
+	return 0
+}
+
+// Replace makes a segment of the given number of blocks the current one, as
+// growing and shrinking do.
+func (l *Level[E, P]) Replace(blocks int) bool {
+	t := l.table.Load()
+	return t != nil && t.cur.blocks() != blocks && l.table.CompareAndSwap(t, t.with(blocks))
+}
+
+// Blocks is the size of the current segment.
+func (l *Level[E, P]) Blocks() int { return l.table.Load().cur.blocks() }

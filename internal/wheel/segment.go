@@ -1,0 +1,109 @@
+package wheel
+
+import (
+	"math"
+	"slices"
+	"sync/atomic"
+)
+
+const (
+	blockBits = 6
+	blockLen  = 1 << blockBits // slots of a block: eight cache lines
+
+	// fresh is the lowest bit of a block's word; the rest is the bound, rounded
+	// down to even. It says that entries may have come into the block since the
+	// sweep last fixed deadlines there.
+	fresh = 1
+
+	// gone in a segment's pins: the segment has been taken out of its table.
+	// Far from zero on both sides, so that no number of pins crosses it.
+	gone = math.MinInt64 / 2
+)
+
+// segment is a power of two of blocks.
+type segment[E any] struct {
+	mask  uint32
+	slots []atomic.Pointer[E]
+
+	// bounds has one word for each block: see fresh. Packed: they are written
+	// about once per timeout and read by every arm.
+	bounds []atomic.Int64
+
+	// pins counts the entries that came to stay although the segment was no
+	// longer the current one.
+	pins atomic.Int64
+
+	pass pass[E] // the tick's
+}
+
+func newSegment[E any](blocks int) *segment[E] {
+	s := &segment[E]{
+		mask:   uint32(blocks - 1),
+		slots:  make([]atomic.Pointer[E], blocks*blockLen),
+		bounds: make([]atomic.Int64, blocks),
+	}
+	for i := range s.bounds {
+		s.bounds[i].Store(far)
+	}
+	return s
+}
+
+func (s *segment[E]) blocks() int { return len(s.bounds) }
+
+func (s *segment[E]) block(b int) []atomic.Pointer[E] {
+	return s.slots[b<<blockBits : (b+1)<<blockBits]
+}
+
+// pin keeps the segment in its table; false: too late.
+func (s *segment[E]) pin() bool { return s.pins.Add(1) > 0 }
+
+// table is the set of a level's segments, immutable. New entries go into cur.
+type table[E any] struct {
+	cur  *segment[E]
+	segs []*segment[E] // cur among them
+}
+
+// with returns a table whose current segment has the given number of blocks. It
+// takes a segment of this size that is still there, if it can be pinned, so that
+// there is at most one of each size, whatever long-lived entry holds it.
+func (t *table[E]) with(blocks int) *table[E] {
+	for _, s := range t.segs {
+		if s.blocks() == blocks && s != t.cur && s.pin() {
+			return &table[E]{cur: s, segs: t.segs}
+		}
+	}
+	s := newSegment[E](blocks)
+	return &table[E]{cur: s, segs: append(slices.Clone(t.segs), s)}
+}
+
+// without returns the table without s, which is not its current segment.
+func (t *table[E]) without(s *segment[E]) *table[E] {
+	segs := make([]*segment[E], 0, len(t.segs)-1)
+	for _, x := range t.segs {
+		if x != s {
+			segs = append(segs, x)
+		}
+	}
+	return &table[E]{cur: t.cur, segs: segs}
+}
+
+// lower makes b a lower bound.
+func lower(word *atomic.Int64, b int64) {
+	for {
+		v := word.Load()
+		if v <= b || word.CompareAndSwap(v, b) {
+			return
+		}
+	}
+}
+
+// lowerBlock is lower for a block's word; it sets bit too.
+func lowerBlock(word *atomic.Int64, b, bit int64) {
+	for {
+		v := word.Load()
+		want := min(v, b)&^fresh | v&fresh | bit
+		if v == want || word.CompareAndSwap(v, want) {
+			return
+		}
+	}
+}
