@@ -24,10 +24,12 @@ type Scope struct {
 	bubble   bool // made inside a synctest bubble
 	listener policy.Listener
 
-	closed  atomic.Bool
-	mu      sync.Mutex
-	hooks   map[*hook]struct{}
-	pending atomic.Int64 // timers of deadlines that are not on the wheel
+	wheel *sharedWheel // nil: each deadline is a timer of clk
+
+	closed   atomic.Bool
+	mu       sync.Mutex
+	hooks    map[*hook]struct{}
+	privates map[*private]struct{} // contexts whose deadlines are not on the wheel
 }
 
 type hook struct{ f func() }
@@ -38,7 +40,7 @@ func New(clk clock.Clock, listener policy.Listener) *Scope {
 	if clk == nil {
 		clk = clock.System()
 	}
-	s := &Scope{clk: clk, listener: listener, system: clk == clock.System(), hooks: map[*hook]struct{}{}}
+	s := &Scope{clk: clk, listener: listener, system: clk == clock.System(), hooks: map[*hook]struct{}{}, privates: map[*private]struct{}{}}
 	s.base = clk.Now()
 	// Time in a synctest bubble begins at midnight UTC 2000-01-01 (testing/synctest),
 	// a date at which no machine that runs this can really be.

@@ -1,0 +1,210 @@
+package scope
+
+import (
+	"context"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"resilience4cata.dev/go/internal/callctx"
+	"resilience4cata.dev/go/internal/wheel"
+	"resilience4cata.dev/go/policy"
+)
+
+// Level is a level of the registry's wheel; nil where there is no wheel.
+type Level = wheel.Level[callctx.Context, *callctx.Context]
+
+type sharedWheel = wheel.Wheel[callctx.Context, *callctx.Context]
+
+// Never is a deadline that does not come.
+const Never = math.MaxInt64
+
+// Share gives the scope a wheel, as a registry has, if its clock is the
+// system's. In a synctest bubble a wheel would be shared state that outlives
+// the bubble, and under other clocks it would round what they do exactly: there
+// each deadline is a timer of the clock. Call it before the scope is used.
+func (s *Scope) Share() {
+	if !s.system || s.bubble {
+		return
+	}
+	s.wheel = wheel.New[callctx.Context](wheel.Config[callctx.Context]{
+		Now:    s.Now,
+		Firing: callctx.Firing,
+		OnPanic: func(value any, stack []byte) {
+			s.Publish(context.Background(), policy.CallbackPanic{Meta: s.Meta("timeout", ""), Value: value, Stack: stack})
+		},
+	})
+}
+
+// NewPlan returns a plan for contexts that are armed in this scope.
+func (s *Scope) NewPlan(limit time.Duration, cause error, retrying bool) *callctx.Plan {
+	p := callctx.NewPlan(limit, cause)
+	p.Retrying = retrying
+	p.Deadline = s.deadline
+	if s.wheel != nil {
+		p.Watch = s.watch
+	}
+	return p
+}
+
+// Level returns the wheel's level for a limit, and tells the wheel that this
+// limit is in use. It returns nil where there is no wheel.
+func (s *Scope) Level(limit time.Duration) *Level {
+	if s.wheel == nil {
+		return nil
+	}
+	s.wheel.Use(limit)
+	return s.wheel.Level(int64(limit))
+}
+
+// Arm starts the plan's limit for c. lv is the level for that limit.
+func (s *Scope) Arm(c *callctx.Context, lv *Level) {
+	if lv != nil {
+		// No clock is read here while calls are frequent.
+		if start, bound := s.wheel.Start(int64(c.Plan().Limit)); start != wheel.Refused {
+			c.Start(start)
+			c.Armed(lv.Arm(c, bound))
+			return
+		}
+	}
+	s.hold(c).begin(After(s.Now(), c.Plan().Limit))
+}
+
+// ArmUntil arms c with an exact deadline, in Now's time.
+func (s *Scope) ArmUntil(c *callctx.Context, lv *Level, deadline int64) {
+	if lv == nil || s.Foreign() {
+		s.hold(c).begin(deadline)
+		return
+	}
+	c.Start(-deadline)
+	c.Armed(lv.Arm(c, deadline))
+}
+
+// Place is where a context lies whose limit has not started.
+type Place struct {
+	scope   *Scope
+	level   *Level
+	private *private
+}
+
+// Reserve gives c its place, so that it can be found and cancelled; Begin starts
+// its limit. It reads no clock.
+func (s *Scope) Reserve(c *callctx.Context, lv *Level) Place {
+	if lv == nil {
+		return Place{scope: s, private: s.hold(c)}
+	}
+	c.Start(-wheel.Never)
+	c.Armed(lv.Arm(c, wheel.Never))
+	return Place{scope: s, level: lv}
+}
+
+// Begin starts a limit for c, which was put into this place, now.
+func (p Place) Begin(c *callctx.Context, limit time.Duration) {
+	now := p.scope.Now()
+	switch {
+	case p.private != nil:
+		p.private.begin(After(now, limit))
+	case now <= 0: // a foreign bubble: have the deadline moved into it
+		c.Observe()
+	default:
+		p.level.Rearm(c, c.Slot(), After(now, limit))
+	}
+}
+
+// After is now + d, saturated.
+func After(now int64, d time.Duration) int64 {
+	if now > 0 && int64(d) >= Never-now {
+		return Never
+	}
+	return now + int64(d)
+}
+
+// Deadline is when c is due, in Now's time, or Never. Asking fixes it.
+func (s *Scope) Deadline(c *callctx.Context) int64 {
+	switch d := c.WheelStamp().Load(); {
+	case d > 0:
+		return d
+	case d < 0: // handed out to expire
+		return -d
+	case s.wheel == nil:
+		return Never
+	default:
+		return s.wheel.Deadline(c)
+	}
+}
+
+// deadline answers for a context's Deadline.
+func (s *Scope) deadline(c *callctx.Context) (time.Time, bool) {
+	d := s.Deadline(c)
+	if d == Never {
+		return time.Time{}, false
+	}
+	return s.At(d), true
+}
+
+// watch moves the deadline of a context into the synctest bubble that the
+// caller is in, if that is not the wheel's: a channel that is made there may
+// only be closed there. It makes the wheel forget the deadline.
+func (s *Scope) watch(c *callctx.Context) (stop func()) {
+	if !s.Foreign() {
+		return nil
+	}
+	limit := c.Plan().Limit
+	if limit <= 0 {
+		return nil
+	}
+	c.WheelStamp().Store(wheel.Never)
+	slot := c.Slot()
+	t := time.AfterFunc(limit, func() { expire(c, slot, func(f func()) { go f() }) })
+	return func() { t.Stop() }
+}
+
+func expire(c *callctx.Context, slot *atomic.Pointer[callctx.Context], later func(func())) {
+	if after := c.WheelExpire(slot); after != nil {
+		later(after)
+	}
+}
+
+// Each visits all contexts that have a place, and the slot of each.
+func (s *Scope) Each(visit func(c *callctx.Context, slot *atomic.Pointer[callctx.Context])) {
+	if s.wheel != nil {
+		s.wheel.Each(visit)
+	}
+	s.mu.Lock()
+	all := make([]*private, 0, len(s.privates))
+	for p := range s.privates {
+		all = append(all, p)
+	}
+	s.mu.Unlock()
+	for _, p := range all {
+		if c := p.slot.Load(); c != nil && c != callctx.Firing {
+			visit(c, &p.slot)
+		}
+	}
+}
+
+// Pending is the number of deadlines that are to come.
+func (s *Scope) Pending() int {
+	n := 0
+	if s.wheel != nil {
+		n = s.wheel.Pending()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p := range s.privates {
+		if p.begun.Load() {
+			n++
+		}
+	}
+	return n
+}
+
+// Ticking reports whether the wheel ticks: it does while calls are frequent.
+func (s *Scope) Ticking() bool { return s.wheel != nil && s.wheel.Ticking() }
+
+// SetShortest tells the wheel the shortest limit in use after a reload.
+func (s *Scope) SetShortest(limit time.Duration) {
+	if s.wheel != nil {
+		s.wheel.SetShortest(limit)
+	}
+}

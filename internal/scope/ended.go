@@ -1,0 +1,18 @@
+package scope
+
+import "context"
+
+// Ended returns the error for a call that ended because ctx did: ctx's own
+// error; with a cause of its own, one that matches both.
+func Ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if err == nil || cause == nil || cause == err { //nolint:errorlint // Cause returns that very value when there is no other
+		return err
+	}
+	return &endedError{err, cause}
+}
+
+type endedError struct{ err, cause error }
+
+func (e *endedError) Error() string   { return e.err.Error() + ": " + e.cause.Error() }
+func (e *endedError) Unwrap() []error { return []error{e.err, e.cause} }

@@ -1,0 +1,68 @@
+package stack
+
+import (
+	"sync/atomic"
+
+	"resilience4cata.dev/go/internal/stripe"
+)
+
+// Outcome is how a whole call ended.
+type Outcome uint8
+
+// The outcomes, which are also the places of their counters. Every call counts
+// once as started, in the beginning, and once as one of the others, at its end.
+const (
+	started Outcome = iota
+	Succeeded
+	Failed
+	TimedOut
+	Cancelled
+	Rejected
+	Panicked
+)
+
+// Calls counts whole calls of every form.
+type Calls struct{ set *stripe.Set }
+
+// NewCalls returns zeroed counters.
+func NewCalls() *Calls { return &Calls{stripe.New()} }
+
+// Tally is a call that has been counted as started.
+type Tally struct{ line *stripe.Line }
+
+// Begin counts a call as started.
+func (c *Calls) Begin() Tally {
+	t := Tally{c.set.Line()}
+	t.line[started].Add(1)
+	return t
+}
+
+// End counts the call as ended. Call it exactly once.
+func (t Tally) End(o Outcome) { t.line[o].Add(1) }
+
+// Counts is the counters at one moment.
+type Counts struct {
+	Started, Succeeded, Failed, TimedOut, Cancelled, Rejected, Panicked uint64
+	InFlight                                                            int64
+}
+
+// Read sums the counters up. What ends is read before what begins, and a call
+// is counted as started first, so that finished ≤ started in every reading.
+func (c *Calls) Read() Counts {
+	n := Counts{
+		Succeeded: c.set.Sum(int(Succeeded)), Failed: c.set.Sum(int(Failed)), TimedOut: c.set.Sum(int(TimedOut)),
+		Cancelled: c.set.Sum(int(Cancelled)), Rejected: c.set.Sum(int(Rejected)), Panicked: c.set.Sum(int(Panicked)),
+	}
+	n.Started = c.set.Sum(int(started))
+	n.InFlight = int64(n.Started - n.Succeeded - n.Failed - n.TimedOut - n.Cancelled - n.Rejected - n.Panicked)
+	return n
+}
+
+// Abandoned counts work whose caller had been answered before it ended.
+type Abandoned struct {
+	Running                             atomic.Int64
+	LateSuccess, LateFailure, LatePanic atomic.Uint64
+}
+
+// Fallbacks counts what the outermost layer did.
+type Fallbacks struct{ Applied, Failed atomic.Uint64 }
