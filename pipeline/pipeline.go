@@ -1,0 +1,204 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"resilience4cata.dev/go/internal/callctx"
+	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/stack"
+	"resilience4cata.dev/go/policy/fallback"
+)
+
+// Pipeline runs functions that return a T behind its layers. It is immutable
+// and safe for concurrent use. Make it with [New] or [Configured]; the zero
+// value is not usable, and its methods panic. A pipeline without layers checks
+// the context, calls the function, and counts nothing.
+type Pipeline[T any] struct {
+	stack *stack.Stack
+	hooks hooks[T]
+}
+
+// hooks are the functions that the user gave to the builder.
+type hooks[T any] struct {
+	fallback  func(ctx context.Context, err error) (T, error)
+	asked     fallback.Config // which errors the fallback is for
+	retryIf   func(v T, err error) bool
+	failIf    func(v T, err error) bool
+	onDiscard func(v T)
+}
+
+// Execute calls fn behind the layers, on this goroutine, and returns what it
+// returned or the error of the layer that ended the call. fn gets a context
+// that ends at the attempt's deadline; it is asked to stop, never killed. A
+// panic of fn passes through, and so does runtime.Goexit; both release all that
+// the call held. Execute panics if ctx or fn is nil.
+//
+// From here the call goes down, one method a layer: Execute, retried, attempt
+// (breaker), limited, timed, bulked. Each releases what it took by a defer, so
+// on every way out.
+func (p *Pipeline[T]) Execute(ctx context.Context, fn func(context.Context) (T, error)) (v T, err error) {
+	p.check("Execute", ctx, fn == nil)
+	return p.execute(ctx, fn, true)
+}
+
+// Run is Execute for a function that returns no value. The hooks that look at
+// values are not called, but for RetryIf and FailIf, which get the zero value.
+func (p *Pipeline[T]) Run(ctx context.Context, fn func(context.Context) error) error {
+	p.check("Run", ctx, fn == nil)
+	_, err := p.execute(ctx, func(ctx context.Context) (v T, err error) { return v, fn(ctx) }, false)
+	return err
+}
+
+func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, error), values bool) (v T, err error) {
+	s := p.stack
+	if s.Plain {
+		if ctx.Err() != nil {
+			return v, scope.Ended(ctx)
+		}
+		return fn(ctx)
+	}
+	// Counted as started before the gate is asked: whoever shuts it sees the
+	// call, or the call sees that it is shut.
+	tally := s.Calls.Begin()
+	outcome := stack.Panicked // unless what follows returns
+	defer func() {
+		tally.End(outcome)
+		s.Gate.Ended()
+	}()
+	var how ending
+	switch {
+	case s.Gate.IsShut():
+		err, how = scope.ErrClosed, closed
+	case ctx.Err() != nil:
+		err, how = scope.Ended(ctx), callerEnded
+	default:
+		v, err, how = p.retried(ctx, fn, values)
+		if err != nil && p.hooks.fallback != nil && p.wantsFallback(ctx, err, how) {
+			v, err = p.fallBack(ctx, err, &how)
+		}
+	}
+	outcome = how.outcome(err)
+	return v, err
+}
+
+// retried runs attempts until one is final. Between attempts nothing is held.
+func (p *Pipeline[T]) retried(ctx context.Context, fn func(context.Context) (T, error), values bool) (v T, err error, how ending) { //nolint:revive // the error belongs to the value; how explains both
+	l := p.stack.Layers()
+	t := try{layers: l, values: values}
+	if l.Retry == nil {
+		return p.attempt(ctx, &t, fn)
+	}
+	t.begin()
+	for {
+		v, err, how = p.attempt(ctx, &t, fn)
+		if err == nil && how == returned && p.hooks.retryIf == nil {
+			return v, nil, returned
+		}
+		var delay time.Duration
+		var again bool
+		if v, err, how, delay, again = p.decide(ctx, &t, v, err, how); !again {
+			return v, err, how
+		}
+		if e := p.stack.Scope.Sleep(ctx, delay); e != nil {
+			err, how = t.giveUp(ctx, e, err)
+			var zero T
+			return zero, err, how
+		}
+	}
+}
+
+// attempt asks the circuit breaker, and tells it how the attempt ended.
+func (p *Pipeline[T]) attempt(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, err error, how ending) { //nolint:revive // see retried
+	if t.layers.Breaker == nil {
+		return p.limited(ctx, t, fn)
+	}
+	permit, err := t.layers.Breaker.Enter(ctx)
+	if err != nil {
+		return v, err, refused
+	}
+	t.probe = newProbe(permit)
+	ended := false
+	defer func() {
+		if !ended { // a panic or Goexit goes on
+			t.probe.failure()
+		}
+	}()
+	v, err, how = p.limited(ctx, t, fn)
+	ended = true
+	p.judge(ctx, t, v, err, how)
+	return v, err, how
+}
+
+// limited takes a permit of the rate limiter. Waiting for it is outside the
+// timeout; a permit that was taken stays spent.
+func (p *Pipeline[T]) limited(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, err error, how ending) { //nolint:revive // see retried
+	if l := t.layers; l.Limiter != nil {
+		if err := l.Limiter.Enter(ctx, l.LimiterWait, t.until()); err != nil {
+			err, how = refusal(ctx, err)
+			return v, err, how
+		}
+	}
+	return p.timed(ctx, t, fn)
+}
+
+// timed gives the attempt a context that ends at the attempt's deadline: after
+// the timeout, or when MaxDuration is over, whichever comes first.
+func (p *Pipeline[T]) timed(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, err error, how ending) { //nolint:revive // see retried
+	if t.layers.Timeout == nil && !t.retrying {
+		return p.bulked(ctx, ctx, t, fn)
+	}
+	d, ok := p.deadline(ctx, t)
+	if !ok {
+		return v, nil, outOfTime
+	}
+	if d.plan == nil {
+		return p.bulked(ctx, ctx, t, fn)
+	}
+	c := callctx.New(ctx, d.plan)
+	t.link(c)
+	d.arm(c)
+	ended := false
+	defer func() {
+		if !ended { // a panic or Goexit goes on; nothing may stay armed
+			c.Finish()
+		}
+	}()
+	v, err, how = p.bulked(ctx, c, t, fn)
+	ended = true
+	if c.Finish() == callctx.Expired {
+		return p.expired(ctx, c, &d, t, v, err, how)
+	}
+	return v, err, how
+}
+
+// bulked runs the function in a slot of the bulkhead. Waiting for the slot
+// counts against the attempt's deadline, and ends with its context c.
+func (p *Pipeline[T]) bulked(ctx, c context.Context, t *try, fn func(context.Context) (T, error)) (v T, err error, how ending) { //nolint:revive // see retried
+	if l := t.layers; l.Bulkhead != nil {
+		if err := l.Bulkhead.Enter(c, l.BulkheadWait); err != nil {
+			err, how = refusal(ctx, err)
+			return v, err, how
+		}
+		defer l.Bulkhead.Release()
+	}
+	t.enter()
+	v, err = fn(c)
+	return v, err, returned
+}
+
+// ID is the pipeline's id.
+func (p *Pipeline[T]) ID() string { return p.stack.ID }
+
+// check panics, on the caller's goroutine and before anything is taken, for
+// arguments that are mistakes of the program.
+func (p *Pipeline[T]) check(form string, ctx context.Context, noFunc bool) {
+	switch {
+	case p == nil || p.stack == nil:
+		panic("pipeline: " + form + " on a nil or zero Pipeline: make it with pipeline.New(…).Build()")
+	case ctx == nil:
+		panic("pipeline: " + form + ": ctx is nil: pass context.Background() if there is no other")
+	case noFunc:
+		panic("pipeline: " + form + ": fn is nil")
+	}
+}

@@ -1,0 +1,278 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"resilience4cata.dev/go/internal/callctx"
+	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/stack"
+	"resilience4cata.dev/go/policy/circuitbreaker"
+	"resilience4cata.dev/go/policy/retry"
+	"resilience4cata.dev/go/policy/timeout"
+)
+
+// try is what a call remembers from one attempt to the next. A sync call keeps
+// it on its stack.
+type try struct {
+	layers   *stack.Layers
+	run      retry.Run // only if retrying
+	retrying bool
+	values   bool // the function makes values, not only errors
+	entered  bool // the attempt under way has entered the function
+	prev     *callctx.Context
+	probe    *probe // what the breaker waits for, if there is one
+}
+
+// begin makes t a call under its retry.
+func (t *try) begin() {
+	t.run = t.layers.Retry.Begin()
+	t.retrying = true
+}
+
+// until is when MaxDuration is over, in the scope's time; 0: never.
+func (t *try) until() int64 { return t.run.Deadline() }
+
+// number is the number of the attempt under way.
+func (t *try) number() int { return max(t.run.Attempt, 1) }
+
+// enter notes that the function is entered.
+func (t *try) enter() { t.entered, t.run.Entered = true, true }
+
+// link makes c the context of the attempt under way.
+func (t *try) link(c *callctx.Context) {
+	t.entered = false
+	switch {
+	case t.probe != nil:
+		t.probe.number = t.number()
+		if t.prev != nil {
+			t.probe.key = t.prev.Key()
+		} else {
+			t.probe.key = new(callctx.Key)
+		}
+		t.probe.Owner = t.probe
+		c.Own(&t.probe.Info)
+	case t.prev != nil:
+		c.Follow(t.prev)
+	}
+	if t.retrying {
+		t.prev = c
+	}
+}
+
+// giveUp ends a call whose wait for the next attempt was cut short by stop. The
+// last attempt's error is remembered by the run.
+func (t *try) giveUp(ctx context.Context, stop error) (error, ending) { //nolint:revive // see retried
+	how := callerEnded
+	switch {
+	case errors.Is(stop, scope.ErrClosed):
+		how = closed
+	case errors.Is(stop, retry.ErrOutOfTime):
+		how = outOfTime
+	}
+	return t.layers.Retry.Fail(ctx, &t.run, stop), how
+}
+
+// decide says, after an attempt that was no plain success, whether there is
+// another one and after which delay. Otherwise it returns the call's result.
+func (p *Pipeline[T]) decide(ctx context.Context, t *try, v T, err error, how ending) (_ T, _ error, _ ending, delay time.Duration, again bool) {
+	if !t.retrying {
+		if how == outOfTime {
+			err = retry.ErrOutOfTime
+		}
+		return v, err, how, 0, false
+	}
+	var zero T
+	switch how {
+	case callerEnded, closed: // in a wait for a permit or a slot
+		return zero, t.layers.Retry.Fail(ctx, &t.run, err), how, 0, false
+	case panicked:
+		return zero, err, how, 0, false
+	case returned, timedOut, outOfTime, refused:
+	}
+	decision := retry.ByRules
+	looked := p.hooks.retryIf != nil && how != outOfTime
+	if looked {
+		decision = retry.No
+		if p.guard(ctx, "retry", func() {
+			if p.hooks.retryIf(v, err) {
+				decision = retry.Yes
+			}
+		}); err == nil && decision == retry.No {
+			return v, nil, how, 0, false
+		}
+	}
+	delay, stop := t.layers.Retry.Next(ctx, &t.run, how.kind(), err, decision)
+	if stop == nil {
+		if how == returned && (err == nil || looked) {
+			p.discard(ctx, t.values, v)
+		}
+		return zero, err, how, delay, true
+	}
+	failure := t.layers.Retry.Fail(ctx, &t.run, stop)
+	if failure == nil { // a value that ran out of attempts is better than none
+		return v, nil, how, 0, false
+	}
+	gaveUp, isOurs := failure.(*retry.Error)                                    //nolint:errorlint // an inner pipeline's, wrapped, is the function's
+	isOurs = isOurs && gaveUp.Instance == t.layers.Retry.ID() && failure != err //nolint:errorlint // unchanged or not
+	if !isOurs && how == returned {                                             // the function's own, unchanged, and so is what came with it
+		if ctx.Err() != nil {
+			how = callerEnded
+		}
+		return v, failure, how, 0, false
+	}
+	if how == returned && looked {
+		p.discard(ctx, t.values, v)
+	}
+	switch {
+	case !isOurs:
+	case errors.Is(stop, retry.ErrOutOfTime) && t.run.CallerDeadline():
+		how = callerEnded
+	case errors.Is(stop, retry.ErrOutOfTime):
+		how = outOfTime
+	case errors.Is(stop, scope.ErrClosed):
+		how = closed
+	case ctx.Err() != nil && errors.Is(stop, ctx.Err()):
+		how = callerEnded
+	}
+	return zero, failure, how, 0, false
+}
+
+// deadline is what an attempt's context is made with.
+type deadline struct {
+	plan  *callctx.Plan  // nil: the attempt needs no context of its own
+	limit *timeout.Limit // the timeout; nil: none, or MaxDuration comes first
+	level *scope.Level   // of MaxDuration
+	until int64          // MaxDuration's, if it comes first
+	scope *scope.Scope
+}
+
+// deadline decides which deadline bounds an attempt that begins now: equal ones
+// are the timeout's. It reports false when MaxDuration is over already.
+func (p *Pipeline[T]) deadline(ctx context.Context, t *try) (d deadline, ok bool) {
+	d.scope = p.stack.Scope
+	if t.layers.Timeout != nil {
+		if d.limit = t.layers.Timeout.For(ctx); d.limit != nil {
+			d.plan = d.limit.Plan
+		}
+	}
+	if until := t.until(); until != 0 {
+		left := until - d.scope.Now()
+		if left <= 0 {
+			return d, false
+		}
+		if d.limit == nil || left < int64(d.limit.D) {
+			d.limit, d.until = nil, until
+			d.plan, d.level = t.layers.Cut.Plan, t.layers.Cut.Level
+			return d, true
+		}
+	}
+	if d.plan == nil && t.retrying {
+		d.plan = t.layers.Attempts
+	}
+	return d, true
+}
+
+// arm starts the deadline for c.
+func (d *deadline) arm(c *callctx.Context) {
+	switch {
+	case d.limit != nil:
+		d.limit.Arm(c)
+	case d.until != 0:
+		d.scope.ArmUntil(c, d.level, d.until)
+	}
+}
+
+// expired is the end of a sync attempt whose deadline won: whatever the function
+// returned, the caller gets the deadline's error.
+func (p *Pipeline[T]) expired(ctx context.Context, c *callctx.Context, d *deadline, t *try, v T, err error, how ending) (zero T, _ error, _ ending) {
+	if how != returned { // it ended in the bulkhead's queue, or was refused at that instant
+		err = nil
+	} else if err == nil {
+		p.lateSuccess(ctx, t.number(), c)
+		p.discard(ctx, t.values, v)
+	}
+	if d.limit == nil {
+		return zero, err, outOfTime
+	}
+	return zero, t.layers.Timeout.Exceeded(ctx, d.limit.D, t.entered, true, err), timedOut
+}
+
+// probe tells the circuit breaker, once, how an attempt ended: at the deadline,
+// if that wins, or when the attempt has returned.
+type probe struct {
+	callctx.Info
+	permit circuitbreaker.Permit
+	told   atomic.Bool
+	number int
+	key    *callctx.Key
+}
+
+func newProbe(permit circuitbreaker.Permit) *probe { return &probe{permit: permit} }
+
+func (b *probe) failure() {
+	if !b.told.Swap(true) {
+		b.permit.Failure()
+	}
+}
+
+// Attempt, Key and Ended make a probe the owner of its attempt's context.
+
+func (b *probe) Attempt() int      { return b.number }
+func (b *probe) Key() *callctx.Key { return b.key }
+
+// Ended hears of the deadline: a timeout is a failure from that instant on.
+func (b *probe) Ended(_ *callctx.Context, v callctx.Verdict) (after func()) {
+	if v == callctx.Expired {
+		b.failure()
+	}
+	return nil
+}
+
+// judge tells the breaker how an attempt ended that did not panic.
+func (p *Pipeline[T]) judge(ctx context.Context, t *try, v T, err error, how ending) {
+	b := t.probe
+	t.probe = nil
+	switch how {
+	case timedOut, outOfTime:
+		b.failure()
+		return
+	case refused:
+		if t.layers.CountRejections {
+			b.failure()
+			return
+		}
+	case returned:
+		if err != nil && ctx.Err() != nil {
+			break // the caller gave up: neither good nor bad
+		}
+		if b.told.Swap(true) {
+			return
+		}
+		if p.hooks.failIf == nil {
+			b.permit.Record(err)
+			return
+		}
+		if err != nil && t.layers.Breaker.Ignores(err) {
+			b.permit.Ignored()
+			return
+		}
+		failed := err != nil
+		p.guard(ctx, "circuitbreaker", func() { failed = p.hooks.failIf(v, err) })
+		if failed {
+			b.permit.Failure()
+		} else {
+			b.permit.Success()
+		}
+		return
+	case panicked:
+		b.failure()
+		return
+	case callerEnded, closed:
+	}
+	if !b.told.Swap(true) {
+		b.permit.Ignored()
+	}
+}

@@ -1,0 +1,168 @@
+package timeout
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/callctx"
+	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/policy"
+)
+
+// Policy is one timeout. It is safe for concurrent use. Make it with [New]; the
+// zero value is not usable.
+type Policy struct {
+	id       string
+	scope    *scope.Scope
+	retrying bool
+	config   atomic.Pointer[Config]
+	limit    atomic.Pointer[Limit] // for Config.Value
+	asked    atomic.Pointer[Limit] // for what Config.Func said last
+	timedOut atomic.Uint64
+}
+
+// New returns a timeout that stands alone, on the clock's own timers. It
+// returns an error that joins all mistakes in its arguments.
+func New(id string, c Config, clk clock.Clock) (*Policy, error) {
+	if clk == nil {
+		return nil, &policy.ConfigError{
+			Code: "R4C-ATR-005", Policy: "timeout", ID: id, Path: "clk",
+			Got: "the clock is nil", Hint: "give clock.System()",
+		}
+	}
+	return NewIn(scope.New(clk, nil), id, c, false)
+}
+
+// NewIn returns a timeout of a registry's pipeline; retrying says that its
+// contexts are attempts of a retry. It is for packages registry and pipeline.
+func NewIn(s *scope.Scope, id string, c Config, retrying bool) (*Policy, error) {
+	if id == "" || strings.TrimSpace(id) != id {
+		return nil, &policy.ConfigError{
+			Code: "R4C-ATR-004", Policy: "timeout", ID: id, Path: "id",
+			Got: "the id is empty or padded with space", Hint: "give a name without space around it",
+		}
+	}
+	p := &Policy{id: id, scope: s, retrying: retrying}
+	if err := p.Reconfigure(c); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Reconfigure changes the settings. Attempts in flight keep their limit.
+func (p *Policy) Reconfigure(c Config) error {
+	if err := c.Validate(); err != nil {
+		for _, e := range policy.ConfigErrors(err) {
+			e.ID = p.id
+		}
+		return err
+	}
+	p.config.Store(&c)
+	p.limit.Store(p.newLimit(c.Value))
+	return nil
+}
+
+// ID is the instance's id: the pipeline's.
+func (p *Policy) ID() string { return p.id }
+
+// Config is the current settings.
+func (p *Policy) Config() Config { return *p.config.Load() }
+
+// Snapshot is the state at this moment.
+func (p *Policy) Snapshot() Snapshot {
+	return Snapshot{Instance: p.id, Config: p.Config(), TimedOut: p.timedOut.Load()}
+}
+
+// Limit is one value of a timeout, ready to be armed. It is immutable and for
+// package pipeline.
+type Limit struct {
+	D    time.Duration
+	Plan *callctx.Plan
+
+	scope *scope.Scope
+	level *scope.Level
+}
+
+func (p *Policy) newLimit(d time.Duration) *Limit {
+	return &Limit{
+		D:     d,
+		Plan:  p.scope.NewPlan(d, &Error{Instance: p.id, Limit: d}, p.retrying),
+		scope: p.scope,
+		level: p.scope.Level(d),
+	}
+}
+
+// Arm starts the limit for c, which was made with the Limit's plan.
+func (l *Limit) Arm(c *callctx.Context) { l.scope.Arm(c, l.level) }
+
+// Reserve gives c its place without starting the limit; see Begin.
+func (l *Limit) Reserve(c *callctx.Context) scope.Place { return l.scope.Reserve(c, l.level) }
+
+// For returns the limit of an attempt that begins now, or nil for none. It asks
+// Config.Func, if there is one, with the caller's context.
+func (p *Policy) For(ctx context.Context) *Limit {
+	c := p.config.Load()
+	if c.Func == nil {
+		return p.limit.Load()
+	}
+	d := c.Value
+	p.scope.Guard(ctx, "timeout", p.id, func() { d = c.Func(ctx) })
+	if d <= 0 {
+		return nil
+	}
+	if l := p.asked.Load(); l != nil && l.D == d {
+		return l
+	}
+	l := p.newLimit(d)
+	p.asked.Store(l)
+	return l
+}
+
+// Exceeded counts an attempt that passed its limit, publishes the event and
+// returns the caller's error. entered says whether the function was entered,
+// workDone whether it has returned, and cause is the error that it returned.
+// ctx is the caller's. It is for package pipeline.
+func (p *Policy) Exceeded(ctx context.Context, limit time.Duration, entered, workDone bool, cause error) *Error {
+	p.timedOut.Add(1)
+	if p.scope.Listening() {
+		p.scope.Publish(ctx, Exceeded{Meta: p.scope.Meta("timeout", p.id), Limit: limit, WorkDone: workDone})
+	}
+	return &Error{Instance: p.id, Limit: limit, Cause: cause, waiting: !entered}
+}
+
+// Do calls fn on this goroutine with a context that ends at the limit. It
+// returns fn's error if fn returned in time; an [Error] with fn's error as its
+// cause if it did not; and ctx's error, without calling fn, if ctx has ended. A
+// panic passes through. It panics if ctx or fn is nil.
+func (p *Policy) Do(ctx context.Context, fn func(ctx context.Context) error) error {
+	if ctx == nil {
+		panic("timeout: Do: ctx is nil")
+	}
+	if fn == nil {
+		panic("timeout: Do: fn is nil")
+	}
+	if ctx.Err() != nil {
+		return scope.Ended(ctx)
+	}
+	l := p.For(ctx)
+	if l == nil {
+		return fn(ctx)
+	}
+	c := callctx.New(ctx, l.Plan)
+	l.Arm(c)
+	returned := false
+	defer func() {
+		if !returned { // a panic or Goexit goes on; nothing may stay armed
+			c.Finish()
+		}
+	}()
+	err := fn(c)
+	returned = true
+	if c.Finish() == callctx.Expired {
+		return p.Exceeded(ctx, l.D, true, true, err)
+	}
+	return err
+}
