@@ -48,10 +48,10 @@ type chain struct {
 	timer Timer
 	at    atomic.Int64 // what timer calls back for
 
-	// gen counts the chains that were given up. A tick of a new generation
-	// makes a new timer and never touches the old one, which may belong to a
-	// bubble that has ended (to stop that is a fatal error). The old timer's
-	// callback returns at once.
+	// gen counts the chains that were given up: a wake-up is overdue, or the
+	// clock has leapt. A tick of a new generation makes a new timer and never
+	// touches the old one, which may belong to a bubble that has ended (to reset
+	// that is a fatal error). The old timer's callback returns at once.
 	gen      atomic.Int64
 	timerGen int64
 }
@@ -120,7 +120,9 @@ func (w *Wheel[E, P]) rouse() {
 	if n <= 0 {
 		return
 	}
-	w.hot.wakeAt.Store(n)
+	if at := w.hot.wakeAt.Swap(n); n-at > overdue {
+		w.chain.gen.Add(1)
+	}
 	w.callAt(n, 0)
 }
 
@@ -170,9 +172,15 @@ func (w *Wheel[E, P]) enter() {
 		}
 	}
 	for {
-		w.runTick()
+		rest := w.runTick()
 		if c.run.CompareAndSwap(running, idle) {
+			if rest != nil {
+				w.finally(rest)
+			}
 			return
+		}
+		if rest != nil {
+			w.spawn(rest)
 		}
 		c.run.Store(running)
 	}

@@ -10,6 +10,10 @@ import (
 // costs some 500 ns to start, which is nothing against 256 expiries.
 const chunk = 256
 
+// slice is how long the scheduler lets a goroutine run (runtime.forcePreemptNS).
+// One that took no task for less than this may just have been preempted.
+const slice = int64(10 * time.Millisecond)
+
 // round is what a tick has found due. It calls back in two steps: first all
 // entries expire, then what they returned is called.
 type round[E any, P Entry[E]] struct {
@@ -29,10 +33,13 @@ type after struct {
 	next *after
 }
 
-// launch hands what is due to fresh goroutines.
-func (w *Wheel[E, P]) launch() {
+// launch hands what is due to fresh goroutines. For the first chunk it returns
+// what the goroutine that runs the tick shall do when the tick is over: it is a
+// timer's, as fresh as any, and under load each start of another one costs the
+// callers a turn of the scheduler.
+func (w *Wheel[E, P]) launch() (rest func()) {
 	if len(w.tick.due) == 0 {
-		return
+		return nil
 	}
 	r := &round[E, P]{wheel: w, due: w.tick.due}
 	w.tick.due = nil
@@ -44,9 +51,13 @@ func (w *Wheel[E, P]) launch() {
 	for lo := 0; lo < len(r.due); lo += chunk {
 		part := r.due[lo:min(lo+chunk, len(r.due))]
 		c := &crew[E, P]{wheel: w, size: int64(len(part)), stuck: stuck, task: func(i int64) { r.expire(&part[i]) }}
-		c.watch(-1)
-		w.spawn(c.work)
+		if rest == nil {
+			rest = c.work
+		} else {
+			w.spawn(c.work)
+		}
 	}
+	return rest
 }
 
 // expire lets one entry expire. d is cleared: a round does not keep alive what
@@ -107,7 +118,6 @@ func (r *round[E, P]) unlock() {
 			f()
 			returned = true
 		}}
-		c.watch(-1)
 		w.spawn(c.work)
 	}
 }
@@ -131,6 +141,9 @@ type crew[E any, P Entry[E]] struct {
 }
 
 func (c *crew[E, P]) work() {
+	// Not before a goroutine has begun: when a million are due, most wait for
+	// their turn, which is no reason to start more.
+	c.watch(-1)
 	for c.one() {
 	}
 }
@@ -143,15 +156,17 @@ func (c *crew[E, P]) one() bool {
 	return i < c.size
 }
 
-// watch looks again after a tick. If no task was taken since, the last one is
-// blocked, and each of the rest gets a goroutine of its own: a task that blocks
-// delays the others by two ticks at most. Nothing stops the timer: it
-// retains nothing but the crew, and looks once or twice.
+// watch looks again after a tick. If no task was taken in between, the last one
+// is blocked, and each of the rest gets a goroutine of its own: a task that
+// blocks delays the others by two ticks, or by two slices of the scheduler.
+// Nothing stops the timer: it retains nothing but the crew, and looks a few
+// times at most.
 func (c *crew[E, P]) watch(before int64) {
 	if c.size == 1 && c.stuck == nil {
 		return
 	}
-	c.wheel.afterFunc(time.Duration(c.wheel.tickLen()), func() {
+	d := max(c.wheel.tickLen(), slice)
+	c.wheel.afterFunc(time.Duration(d), func() {
 		taken := c.taken.Load()
 		switch {
 		case taken > c.size: // whoever found no task left has counted too

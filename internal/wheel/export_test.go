@@ -3,14 +3,15 @@ package wheel
 import "unsafe"
 
 const (
-	RingLen   = ringLen
-	BlockLen  = blockLen
-	HotLen    = unsafe.Sizeof(hot{})
-	OverdueNS = overdue
+	RingLen    = ringLen
+	BlockLen   = blockLen
+	HotLen     = unsafe.Sizeof(hot{})
+	DistrustNS = distrust
 )
 
-// Spawn replaces how the wheel starts goroutines.
-func (w *Wheel[E, P]) Spawn(f func(func())) { w.spawn = f }
+// Spawn replaces how the wheel starts goroutines and what a tick's own does in
+// the end.
+func (w *Wheel[E, P]) Spawn(f func(func())) { w.spawn, w.finally = f, f }
 
 // TickNow runs a tick out of turn.
 func (w *Wheel[E, P]) TickNow() { w.enter() }
@@ -64,3 +65,6 @@ func (l *Level[E, P]) Replace(blocks int) bool {
 
 // Blocks is the size of the current segment.
 func (l *Level[E, P]) Blocks() int { return l.table.Load().cur.blocks() }
+
+// ForceScan makes the next tick compare the bounds of all the level's blocks.
+func (l *Level[E, P]) ForceScan() { l.low.Store(1) }

@@ -82,7 +82,20 @@ func TestTicksUntilTwoPassWithoutAnArm(t *testing.T) {
 	if w.Ticking() {
 		t.Error("ticks on although they come late")
 	}
+	n := w.Ticks()
+	for range 10 {
+		burst(o, w)
+	}
+	if w.Ticking() || w.Ticks() > n+2 {
+		t.Errorf("right after a late tick: ticking %v, %d ticks", w.Ticking(), w.Ticks()-n)
+	}
+	o.advance(2 * distrust)
+	if !w.Ticking() {
+		t.Error("ticks that were wanted meanwhile never began")
+	}
 }
+
+const distrust = time.Duration(wheel.DistrustNS)
 
 // Between Start and Arm the wheel goes quiet: nobody is going to tick for this
 // entry's sake.

@@ -1,14 +1,24 @@
 package wheel
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
-// quietAfter is how many ticks in a row may pass without an arm.
-const quietAfter = 2
+const (
+	// quietAfter is how many ticks in a row may pass without an arm.
+	quietAfter = 2
+
+	// distrust is how long the wheel stays quiet after a late tick: a few turns
+	// of a crowded scheduler.
+	distrust = int64(100 * time.Millisecond)
+)
 
 // tickState belongs to the running tick.
 type tickState[E any] struct {
 	last  int64 // the time of the latest tick
 	idle  int   // ticks in a row without an arm
+	trust int64 // ticks may be punctual again from this time on
 	pause int64 // how long a quiet wheel waits between chores
 	due   []due[E]
 }
@@ -19,8 +29,14 @@ type due[E any] struct {
 	slot *atomic.Pointer[E]
 }
 
-// runTick is one tick. It never waits for anybody.
-func (w *Wheel[E, P]) runTick() {
+// leap is how far the clock may move between two ticks that the chain's timer is
+// still trusted: see chain.gen. Any length will do that is short beside the 26
+// years between a bubble's clock and ours; each longer pause costs a new timer.
+const leap = int64(time.Minute)
+
+// runTick is one tick. It never waits for anybody. It returns what is left to be
+// done by whoever ran it, or nil: see launch.
+func (w *Wheel[E, P]) runTick() (rest func()) {
 	w.hot.wakeAt.Store(Never) // before any bound is read: see chain
 	tick := w.tickLen()
 	stay := w.stays(tick)
@@ -38,7 +54,11 @@ func (w *Wheel[E, P]) runTick() {
 	// before the time read.
 	k := w.hot.seq.Load() + 1
 	w.hot.seq.Store(k)
-	n := max(w.now(), w.tick.last, 1)
+	n := w.now()
+	if n < w.tick.last || n-w.tick.last > leap {
+		w.chain.gen.Add(1)
+	}
+	n = max(n, w.tick.last, 1)
 	w.tick.last = n
 	w.ring.publish(k, n)
 	if stay {
@@ -51,7 +71,10 @@ func (w *Wheel[E, P]) runTick() {
 		low = min(low, w.scan(&w.levels[i], v))
 	}
 	chores := w.sweepAll(v, stay)
-	w.launch()
+	if w.want.Load() && w.tick.trust > n { // see stays
+		chores = min(chores, w.tick.trust)
+	}
+	rest = w.launch()
 	switch {
 	case stay:
 		w.next(n+tick, max(n+tick-w.now(), tick/4))
@@ -59,17 +82,28 @@ func (w *Wheel[E, P]) runTick() {
 		at := min(low, chores)
 		w.next(at, max(at-n, 0)+tick/2)
 	}
+	return rest
 }
 
 // stays decides whether the wheel ticks from now on.
+//
+// On a crowded machine, where ticks come late, a deadline that takes two of them
+// is late twice; a quiet wheel's is late once. So after a late tick the wheel
+// stays quiet for a while, however frequent the calls.
 func (w *Wheel[E, P]) stays(tick int64) bool {
+	n := w.now()
+	ticking := w.hot.coarse.Load() > 0
+	if ticking && n-w.tick.last > tick+tick/4+slice/2 {
+		w.tick.trust = n + distrust
+		return false
+	}
 	if w.want.Load() {
+		if n < w.tick.trust {
+			return false // still wanted then: no arm asks again, runTick does
+		}
 		w.want.Store(false)
 		w.tick.idle = 0
 		return true
-	}
-	if w.hot.coarse.Load() <= 0 {
-		return false
 	}
 	if w.hot.busy.Load() {
 		w.hot.busy.Store(false)
@@ -77,9 +111,7 @@ func (w *Wheel[E, P]) stays(tick int64) bool {
 	} else {
 		w.tick.idle++
 	}
-	// Where ticks come late, exact deadlines and a timer of the runtime's are
-	// more punctual.
-	return w.tick.idle < quietAfter && w.now()-w.tick.last <= 2*tick
+	return ticking && w.tick.idle < quietAfter
 }
 
 // view is what a tick knows: its number, its time, and the length of a tick.
@@ -100,9 +132,15 @@ func (w *Wheel[E, P]) scan(l *Level[E, P], v view) int64 {
 	low := int64(far)
 	long := v.long(l.max)
 	for _, seg := range l.table.Load().segs {
-		for b := range seg.bounds {
-			bound := seg.bounds[b].Load() &^ fresh
-			if bound <= v.n {
+		bounds := seg.bounds
+		for b := range bounds {
+			// One comparison for nearly all: low is never below v.n+1. A fresh bit
+			// makes it at worst fail in vain.
+			bound := bounds[b].Load()
+			if bound > low {
+				continue
+			}
+			if bound &^= fresh; bound <= v.n {
 				bound = w.scanBlock(seg, b, v, long)
 			}
 			low = min(low, bound)

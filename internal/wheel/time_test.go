@@ -162,7 +162,7 @@ func TestStalledTicksNeverFireEarly(t *testing.T) { // T-5
 	fired, armed := 0, 0
 	for range 400 {
 		if rng.IntN(3) == 0 {
-			startTicking(t, o, w)
+			burst(o, w)
 		}
 		for range rng.IntN(5) {
 			c := new(call)

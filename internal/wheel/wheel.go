@@ -14,6 +14,7 @@ type Wheel[E any, P Entry[E]] struct {
 	now       func() int64
 	afterFunc func(time.Duration, func()) Timer
 	spawn     func(func()) // starts a goroutine
+	finally   func(func()) // calls
 	firing    *E
 	onPanic   func(any, []byte)
 	base      time.Time // Time(1); zero if Config.Now was given
@@ -62,6 +63,7 @@ func New[E any, P Entry[E]](c Config[E]) *Wheel[E, P] {
 		now:       c.Now,
 		afterFunc: c.AfterFunc,
 		spawn:     func(f func()) { go f() },
+		finally:   func(f func()) { f() },
 		firing:    c.Firing,
 		onPanic:   c.OnPanic,
 		minBlocks: minBlocks,

@@ -187,13 +187,18 @@ func (o *world) drop() {
 	o.timers = nil
 }
 
-// startTicking makes w tick by calls that end at once.
-func startTicking(tb testing.TB, o *world, w *testWheel) {
-	tb.Helper()
+// burst arms and finishes many calls at one instant.
+func burst(o *world, w *testWheel) {
 	for range 64 {
 		arm(w, new(call), time.Hour).finish()
 	}
 	o.advance(0)
+}
+
+// startTicking makes w tick by calls that end at once.
+func startTicking(tb testing.TB, o *world, w *testWheel) {
+	tb.Helper()
+	burst(o, w)
 	if !w.Ticking() {
 		tb.Fatal("64 arms at one instant did not make it tick")
 	}
