@@ -32,7 +32,7 @@ func TestClosedPathDoesNotAllocate(t *testing.T) {
 		{"time window", []circuitbreaker.Option{circuitbreaker.TimeWindow(time.Hour)}},
 		{"slow calls", []circuitbreaker.Option{circuitbreaker.SlowCall(time.Second, .5)}},
 		{"own judgment", []circuitbreaker.Option{
-			circuitbreaker.FailIf(func(err error) bool { return err == other }), circuitbreaker.Ignore(other),
+			circuitbreaker.FailIf(func(err error) bool { return errors.Is(err, other) }), circuitbreaker.Ignore(other),
 		}},
 	} {
 		p := heard(t, clock.NewManual(epoch), func(context.Context, policy.Event) {},

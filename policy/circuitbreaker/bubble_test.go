@@ -18,7 +18,7 @@ func TestBubble(t *testing.T) {
 		record(t, p, nil, errE)
 		wantState(t, p, circuitbreaker.Open)
 		time.Sleep(300 * time.Millisecond)
-		if e := refused(t, p); e.Wait != 700*time.Millisecond {
+		if e := refusal(t, p); e.Wait != 700*time.Millisecond {
 			t.Errorf("Wait %v, want 700ms", e.Wait)
 		}
 		time.Sleep(700 * time.Millisecond)

@@ -20,7 +20,7 @@ func TestForceOpenStaysUntilTakenBack(t *testing.T) {
 	clk.Advance(1000 * time.Hour)
 	wantState(t, p, circuitbreaker.Open)
 	before.Record(nil)
-	if e := refused(t, p); e.Wait != 0 {
+	if e := refusal(t, p); e.Wait != 0 {
 		t.Errorf("Wait %v, want 0: nobody knows", e.Wait)
 	}
 	want := circuitbreaker.Snapshot{ID: "reports", Config: p.Config(), State: circuitbreaker.Open, Rejected: 1}
@@ -84,7 +84,7 @@ func TestReconfigureKeepsStateAndSamples(t *testing.T) {
 	if err := p.Reconfigure(with(circuitbreaker.OpenFor(15 * time.Second))); err != nil {
 		t.Fatal(err)
 	}
-	if e := refused(t, p); e.Wait != 5*time.Second {
+	if e := refusal(t, p); e.Wait != 5*time.Second {
 		t.Errorf("Wait %v, want 5s: the new open time, counted from when it opened", e.Wait)
 	}
 }

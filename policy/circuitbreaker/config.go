@@ -28,6 +28,8 @@ const maxWindow = 1 << 20
 // Config holds the settings of a breaker as plain data. The zero Config is not
 // valid: begin with [Default] and change it with [Config.Apply]. The field
 // names are the keys of the configuration file in CamelCase.
+//
+//nolint:recvcheck // Apply writes to its receiver, the others belong to a value
 type Config struct {
 	// FailureRatio, above 0 and at most 1, is the share of failures among the
 	// samples in the window at and above which the breaker opens. With 1 it

@@ -3,6 +3,7 @@ package circuitbreaker_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -151,7 +152,7 @@ func TestClosedScopeRefusesNewCalls(t *testing.T) {
 	}
 	inFlight := allow(t, p)
 	s.Close()
-	if _, err := p.Allow(); err != scope.ErrClosed {
+	if _, err := p.Allow(); !errors.Is(err, scope.ErrClosed) {
 		t.Errorf("Allow: %v, want ErrClosed", err)
 	}
 	inFlight.Record(errE)
@@ -166,7 +167,7 @@ func TestLogValuesNameWhatChanged(t *testing.T) {
 	var l tape
 	p := heard(t, clock.NewManual(epoch), l.listen, circuitbreaker.MinCalls(1))
 	record(t, p, errE)
-	log.Info("x", "error", refused(t, p), "change", l.events[0], "refusal", l.events[1], "snapshot", p.Snapshot())
+	log.Info("x", "error", refusal(t, p), "change", l.events[0], "refusal", l.events[1], "snapshot", p.Snapshot())
 	for _, want := range []string{
 		"error.id=reports", "error.retryAfter=5s", "change.from=closed", "change.to=open",
 		"refusal.id=reports", "snapshot.state=open", "snapshot.rejected=1", "snapshot.retryAfterMs=5000",

@@ -45,7 +45,7 @@ func TestRetryAfterIsExactlyWhenTheNextProbeIsAllowed(t *testing.T) {
 	p := must(t, clk, circuitbreaker.MinCalls(1), circuitbreaker.OpenFor(5*time.Second))
 	record(t, p, errE)
 	clk.Advance(800 * time.Millisecond)
-	e := refused(t, p)
+	e := refusal(t, p)
 	if e.RetryAfter() != 4200*time.Millisecond {
 		t.Fatalf("RetryAfter %v, want 4.2s", e.RetryAfter())
 	}
@@ -56,7 +56,7 @@ func TestRetryAfterIsExactlyWhenTheNextProbeIsAllowed(t *testing.T) {
 
 	// Half-open with the probe under way: until that one is given up.
 	clk.Advance(time.Second)
-	if e = refused(t, p); e.RetryAfter() != 4*time.Second {
+	if e = refusal(t, p); e.RetryAfter() != 4*time.Second {
 		t.Fatalf("RetryAfter %v, want 4s", e.RetryAfter())
 	}
 	if got := p.Snapshot().RetryAfterMs; got != 4000 {
@@ -257,7 +257,7 @@ func TestOpenForAsLongAsADurationCanBeSaturates(t *testing.T) {
 	record(t, p, errE)
 	clk.Advance(24 * 365 * time.Hour)
 	wantState(t, p, circuitbreaker.Open)
-	if e := refused(t, p); e.Wait <= 0 {
+	if e := refusal(t, p); e.Wait <= 0 {
 		t.Errorf("Wait %v, want a long one", e.Wait)
 	}
 }

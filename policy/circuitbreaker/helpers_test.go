@@ -87,8 +87,8 @@ func record(tb testing.TB, p *circuitbreaker.Policy, outcomes ...error) {
 	}
 }
 
-// refused asks for a permit that must be refused.
-func refused(tb testing.TB, p *circuitbreaker.Policy) *circuitbreaker.Error {
+// refusal asks for a permit that must be refused.
+func refusal(tb testing.TB, p *circuitbreaker.Policy) *circuitbreaker.Error {
 	tb.Helper()
 	_, err := p.Allow()
 	var e *circuitbreaker.Error
@@ -96,6 +96,11 @@ func refused(tb testing.TB, p *circuitbreaker.Policy) *circuitbreaker.Error {
 		tb.Fatalf("Allow: %v, want a refusal", err)
 	}
 	return e
+}
+
+func refused(tb testing.TB, p *circuitbreaker.Policy) {
+	tb.Helper()
+	_ = refusal(tb, p)
 }
 
 func wantState(tb testing.TB, p *circuitbreaker.Policy, want circuitbreaker.State) {

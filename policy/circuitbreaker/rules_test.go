@@ -267,7 +267,7 @@ func TestWithoutFailIfEveryErrorIsAFailure(t *testing.T) {
 	wantState(t, p, circuitbreaker.Open)
 }
 
-func TestZeroPermitDoesNothing(t *testing.T) {
+func TestZeroPermitDoesNothing(*testing.T) {
 	var permit circuitbreaker.Permit
 	permit.Record(nil)
 	permit.Record(errE)
