@@ -1,0 +1,253 @@
+package bulkhead
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/waitq"
+)
+
+// Enter is [Policy.Acquire] for package pipeline: it waits at most maxWait (0:
+// not at all, below: as long as ctx allows) instead of Config.MaxWait, which
+// belongs to the layer that made the instance, and takes a free slot without
+// looking at ctx, which the pipeline has looked at.
+func (p *Policy) Enter(ctx context.Context, maxWait time.Duration) error {
+	if p.take() {
+		return nil
+	}
+	return p.wait(ctx, maxWait)
+}
+
+// EnterAsync is [Policy.Enter] without blocking, for package pipeline. If
+// entered, the caller holds a slot. If err is not nil, it was refused as by Enter.
+// Otherwise w stands in the queue, and its wake is called exactly once, on a
+// goroutine of its own, when it is settled: granted, and the caller holds a slot;
+// or refused with w.Err(), also when it has waited for maxWait. That may be before
+// EnterAsync returns. Only if [Policy.Leave] takes w out before, is its wake never
+// called.
+//
+// w must be fresh, and may be used for one call only.
+func (p *Policy) EnterAsync(ctx context.Context, maxWait time.Duration, w *waitq.Waiter) (entered bool, err error) {
+	if p.take() {
+		return true, nil
+	}
+	if err := p.mayWait(ctx, maxWait); err != nil {
+		return false, err
+	}
+	since := p.since(maxWait)
+	if entered, err = p.join(ctx, w, true); entered || err != nil || maxWait < 0 {
+		return entered, err
+	}
+	timer := p.scope.AfterFunc(maxWait, func() {
+		if p.expire(w, since) {
+			p.tell(ctx)
+		}
+	})
+	p.mu.Lock()
+	_, waits := p.async[w]
+	if waits {
+		p.async[w] = timer
+	}
+	p.mu.Unlock()
+	if !waits {
+		timer.Stop() // it was settled, or has left, in the meantime
+	}
+	return false, nil
+}
+
+// Leave takes w, which EnterAsync has queued, out of the queue, and reports
+// whether it did. After false w was settled before, by a grant, a refusal or an
+// earlier Leave: if w.State() is waitq.Granted, the caller holds a slot.
+func (p *Policy) Leave(w *waitq.Waiter) bool {
+	var b batch
+	p.mu.Lock()
+	left := w.Leave()
+	if left {
+		p.remove(w, &b)
+		p.unmark()
+	}
+	p.mu.Unlock()
+	b.done()
+	return left
+}
+
+// wait is Enter when there is no free slot.
+func (p *Policy) wait(ctx context.Context, maxWait time.Duration) error {
+	if err := p.mayWait(ctx, maxWait); err != nil {
+		return err
+	}
+	w, ready := waitq.NewChan()
+	since := p.since(maxWait)
+	if entered, err := p.join(ctx, w, false); entered || err != nil {
+		return err
+	}
+	if maxWait > 0 {
+		timer := p.scope.AfterFunc(maxWait, func() { p.expire(w, since) })
+		defer timer.Stop()
+	}
+	if err := p.scope.Wait(ctx, ready); err != nil && p.Leave(w) {
+		return err
+	}
+	// It was settled, perhaps at the very moment at which ctx ended: that is its
+	// fate then, and the slot is the caller's.
+	if w.State() == waitq.Granted {
+		return nil
+	}
+	err := w.Err()
+	if errors.Is(err, ErrFull) {
+		p.tell(ctx)
+	}
+	return err
+}
+
+// mayWait refuses those who need not try to get in line, without the lock.
+func (p *Policy) mayWait(ctx context.Context, maxWait time.Duration) error {
+	set := p.settings.Load()
+	queue := set.config.Queue
+	if maxWait == 0 || queue == 0 {
+		return p.refuse(ctx, set.full)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// The line is full now, hence nobody may pass it: this refusal is right even
+	// if the slot was freed since it was looked at.
+	if queue > 0 && p.waiting.Load() >= int64(queue) {
+		return p.refuse(ctx, set.full)
+	}
+	return nil
+}
+
+// since is when a wait of at most maxWait begins. It is read before the timer is
+// armed, so that nobody is told of a wait shorter than maxWait. A wait without a
+// bound reads no clock.
+func (p *Policy) since(maxWait time.Duration) int64 {
+	if maxWait < 0 {
+		return 0
+	}
+	return p.scope.Now()
+}
+
+// join puts w at the end of the queue, unless a slot has become free.
+func (p *Policy) join(ctx context.Context, w *waitq.Waiter, async bool) (entered bool, err error) {
+	p.mu.Lock()
+	for {
+		s := p.load()
+		if s.free() && !s.isMarked() {
+			if !p.swap(s, s+oneInUse) {
+				continue
+			}
+			p.admitted++ // not in the word: its field may be at its end
+			p.mu.Unlock()
+			return true, nil
+		}
+		set := p.settings.Load()
+		queue := set.config.Queue
+		if p.closed {
+			p.mu.Unlock()
+			return false, scope.ErrClosed
+		}
+		if queue >= 0 && p.queue.Len() >= queue {
+			p.mu.Unlock()
+			return false, p.refuse(ctx, set.full)
+		}
+		// Marking fails if somebody went out after the load. Once it succeeds,
+		// everybody who goes out has to come for the lock.
+		if s.isMarked() || p.swap(s, s|marked) {
+			break
+		}
+	}
+	p.queue.Push(w)
+	p.waiting.Store(int64(p.queue.Len()))
+	if async {
+		if p.async == nil {
+			p.async = make(map[*waitq.Waiter]clock.Timer)
+		}
+		p.async[w] = nil
+	}
+	p.mu.Unlock()
+	return false, nil
+}
+
+// grant gives the free slots of s, a marked state, to the first in the queue, and
+// returns the state after that, unmarked if nobody is left. The caller holds p.mu
+// and stores what it returns; nobody sees anything in between.
+func (p *Policy) grant(s word, b *batch) word {
+	for s.free() {
+		w := p.queue.Front()
+		if w == nil {
+			break
+		}
+		async := p.remove(w, b)
+		if w.Grant() { // else it is gone, and its turn goes to the next
+			b.add(w, async)
+			s += oneInUse
+			p.admitted++
+		}
+	}
+	if p.queue.Len() == 0 {
+		s &^= marked
+	}
+	return s
+}
+
+// expire refuses w because it has waited as long as it may, since the given
+// reading of the clock. It reports false if w was settled before.
+func (p *Policy) expire(w *waitq.Waiter, since int64) bool {
+	var b batch
+	waited := time.Duration(p.scope.Now() - since)
+	p.mu.Lock()
+	set := p.settings.Load()
+	expired := w.Refuse(&Error{Instance: p.id, Limit: set.full.Limit, Queue: set.full.Queue, Waited: waited})
+	if expired {
+		p.rejected.Line()[0].Add(1)
+		b.add(w, p.remove(w, &b))
+		p.unmark()
+	}
+	p.mu.Unlock()
+	b.done()
+	return expired
+}
+
+// close refuses everybody who waits, now and from now on.
+func (p *Policy) close() {
+	var b batch
+	p.mu.Lock()
+	p.closed = true
+	for w := p.queue.Front(); w != nil; w = p.queue.Front() {
+		async := p.remove(w, &b)
+		if w.Refuse(scope.ErrClosed) {
+			b.add(w, async)
+		}
+	}
+	p.unmark()
+	p.mu.Unlock()
+	b.done()
+}
+
+// remove takes w out of the queue, leaves its timer, if it has one, to b, and
+// reports whether it came by EnterAsync. The caller holds p.mu.
+func (p *Policy) remove(w *waitq.Waiter, b *batch) (async bool) {
+	p.queue.Remove(w)
+	p.waiting.Store(int64(p.queue.Len()))
+	timer, async := p.async[w]
+	if timer != nil {
+		b.timers = append(b.timers, timer)
+	}
+	delete(p.async, w)
+	if len(p.async) == 0 {
+		p.async = nil // a map never shrinks
+	}
+	return async
+}
+
+// unmark takes the mark away when the last one has left the queue without a
+// slot. The caller holds p.mu.
+func (p *Policy) unmark() {
+	if p.queue.Len() == 0 {
+		p.state.And(^uint64(marked))
+	}
+}
