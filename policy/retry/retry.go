@@ -1,0 +1,129 @@
+package retry
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
+
+	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/callctx"
+	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/policy"
+)
+
+// Policy is a retry: its settings, its budget and its counters. It is safe for
+// concurrent use. Use it alone through [Policy.Do], or give its options to a
+// pipeline, which drives it through [Policy.Begin], [Policy.Next],
+// [Policy.Pause] and [Policy.Fail]. Make it with [New].
+type Policy struct {
+	*instance
+	rules *rules // this handle's own; nil: those of the settings
+}
+
+// instance is what all handles of one id share.
+type instance struct {
+	id       string
+	scope    *scope.Scope
+	plan     *callctx.Plan // of the attempts' contexts
+	settings atomic.Pointer[settings]
+	mu       sync.Mutex // held by Reconfigure
+
+	retries, exhausted, outOfTime, budgetDenied atomic.Uint64
+}
+
+// settings are one generation of them, immutable. A call keeps the generation
+// that it began with.
+type settings struct {
+	config Config
+	rules  *rules
+	budget *budget // nil: none; outlives the generation
+	timed  bool    // a call must read the clock when it starts
+}
+
+// New returns a retry that stands alone, on the given clock. It returns every
+// mistake in its arguments, joined, each a [*policy.ConfigError].
+func New(id string, c Config, clk clock.Clock) (*Policy, error) {
+	if clk == nil {
+		return nil, &policy.ConfigError{
+			Code: "R4C-ATR-003", Policy: policyName, ID: id, Path: "clk",
+			Got: "the clock is nil", Hint: "pass clock.System() or a clock.Manual",
+		}
+	}
+	return NewIn(scope.New(clk, nil), id, c)
+}
+
+// NewIn is [New] for package registry, whose scope brings the clock, the
+// listener and the news of its end.
+func NewIn(s *scope.Scope, id string, c Config) (*Policy, error) {
+	in := &instance{id: id, scope: s, plan: s.NewPlan(0, ErrOutOfTime, true)}
+	if err := errors.Join(checkID(id), in.reconfigure(c)); err != nil {
+		return nil, err
+	}
+	return &Policy{instance: in}, nil
+}
+
+// checkID returns what is wrong with id, or nil.
+func checkID(id string) error {
+	var got string
+	switch {
+	case id == "":
+		got = "the id is empty"
+	case strings.TrimSpace(id) != id:
+		got = "the id begins or ends with a space"
+	case !utf8.ValidString(id) || strings.ContainsFunc(id, func(r rune) bool { return !unicode.IsGraphic(r) }):
+		got = "the id holds characters that cannot be printed"
+	default:
+		return nil
+	}
+	return &policy.ConfigError{
+		Code: "R4C-ATR-004", Policy: policyName, ID: id, Path: "id",
+		Got: got, Hint: "give the instance a name that can be printed, without space around it",
+	}
+}
+
+// ID is the id of the instance.
+func (p *Policy) ID() string { return p.id }
+
+// Config returns a copy of the settings in force.
+func (p *Policy) Config() Config { return p.settings.Load().config.clone() }
+
+// WithRules returns a handle of the same instance, with the same settings,
+// budget and counters, whose calls are judged by On, If, AbortOn and AbortIf of
+// c instead of the instance's. It is for package pipeline: layers that share an
+// instance by name have rules of their own. The handle keeps its rules when the
+// instance is reconfigured.
+func (p *Policy) WithRules(c Config) *Policy { return &Policy{p.instance, rulesOf(&c)} }
+
+// Reconfigure changes the settings, or returns every mistake in c and changes
+// nothing. Calls in flight keep the settings that they began with. The budget
+// keeps what it has counted. It is for package registry.
+func (p *Policy) Reconfigure(c Config) error { return p.reconfigure(c) }
+
+func (in *instance) reconfigure(c Config) error {
+	if err := c.Validate(); err != nil {
+		for _, e := range policy.ConfigErrors(err) {
+			e.ID = in.id
+		}
+		return err
+	}
+	c = c.clone()
+	if c.Backoff == "" {
+		c.Backoff = BackoffConstant
+	}
+	g := &settings{config: c, rules: rulesOf(&c), timed: c.MaxDuration > 0 || c.Budget != nil}
+
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if c.Budget != nil {
+		if old := in.settings.Load(); old != nil && old.budget != nil {
+			g.budget = old.budget
+		} else {
+			g.budget = newBudget(*c.Budget, in.scope.Now())
+		}
+	}
+	in.settings.Store(g)
+	return nil
+}
