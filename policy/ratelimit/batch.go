@@ -1,0 +1,49 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+
+	"resilience4cata.dev/go/internal/waitq"
+)
+
+// batch is the waiters that were settled under the lock and have to be woken
+// once it was released. They are out of the policy's queue and belong to the
+// batch alone. The zero value is empty.
+type batch struct {
+	inline waitq.Queue       // blocked in Enter: waking is closing a channel
+	async  waitq.Queue       // from EnterAsync: waking runs code of others
+	ctxs   []context.Context // of async, in the same order
+}
+
+func (b *batch) add(w *waitq.Waiter, ctx context.Context, async bool) {
+	if !async {
+		b.inline.Push(w)
+		return
+	}
+	b.async.Push(w)
+	b.ctxs = append(b.ctxs, ctx)
+}
+
+// wake wakes the waiters, in their order. If the goroutine is ours, nobody is
+// kept waiting by code that a wake runs on it. Otherwise, and if there are more
+// of them, each gets its own; but on another clock than the system's all run
+// here: who moves a manual clock finds everything done that was due.
+//
+// Refusals of those from EnterAsync are told here, the others by Enter.
+func (p *Policy) wake(b *batch, ours bool) {
+	for w := b.inline.Pop(); w != nil; w = b.inline.Pop() {
+		w.Wake()
+	}
+	for i := 0; b.async.Len() > 0; i++ {
+		w := b.async.Pop()
+		if w.State() == waitq.Refused && errors.Is(w.Err(), ErrLimited) {
+			p.tell(b.ctxs[i])
+		}
+		if p.scope.System() && !(ours && b.async.Len() == 0) {
+			go w.Wake()
+		} else {
+			w.Wake()
+		}
+	}
+}

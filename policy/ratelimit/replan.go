@@ -1,0 +1,69 @@
+package ratelimit
+
+import "resilience4cata.dev/go/internal/waitq"
+
+// change replaces the settings by what edit makes of the current ones, under
+// the lock, so that two changes do not lose each other's fields.
+func (p *Policy) change(edit func(Config) Config) error {
+	old := p.lock()
+	c := edit(*old.config)
+	if err := c.Validate(); err != nil {
+		p.unlock()
+		return named(err, p.id)
+	}
+	var woken batch
+	p.replan(&c, &woken)
+	p.unlock()
+	p.wake(&woken, false)
+	return nil
+}
+
+// replan puts a bucket with the settings c in the place of the current one and
+// plans those who wait anew. The caller holds the lock.
+func (p *Policy) replan(c *Config, woken *batch) {
+	now := p.scope.Now()
+	old, at := p.locate(now)
+	// Who is due by now has earned it at the old rate.
+	p.grant(old, at, woken)
+	waiting := int64(p.queue.Len())
+	debt := p.tat - waiting*old.cost - at // as if nobody had reserved
+
+	b := newBucket(c, now+p.shift)
+	// A clock that is a little behind is behind by the same time, not by the same
+	// number of permits.
+	behind := max(0, debt-old.fill)
+	p.tat = b.convert(debt-behind, old) + int64(old.duration(behind))*b.scale
+	if raised := b.fill/b.cost - old.fill/old.cost; raised > 0 && waiting > 0 {
+		p.tat = max(0, p.tat-min(raised, waiting)*b.cost)
+	}
+	p.current.Store(b)
+
+	var keep waitq.Queue
+	refused := 0
+	for w := p.queue.Front(); w != nil; w = p.queue.Front() {
+		p.queue.Remove(w)
+		keep.Push(w)
+	}
+	for w := keep.Pop(); w != nil; w = keep.Pop() {
+		if w.State() != waitq.Waiting {
+			p.remove(w) // it has left, and will not find itself here
+			continue
+		}
+		short := p.tat - b.fill + b.cost
+		wait := b.duration(max(short, 0))
+		if fits(now, wait, w.Max) && short <= maxQueue-b.cost {
+			p.queue.Push(w)
+			p.tat += b.cost
+			continue
+		}
+		ctx, async := p.async[w]
+		p.remove(w)
+		if w.Refuse(&Error{Instance: p.id, Wait: wait}) {
+			refused++
+			woken.add(w, ctx, async)
+		}
+	}
+	p.counts.Line()[rejected].Add(uint64(refused))
+	p.grant(b, 0, woken)
+	p.arm(b, 0)
+}
