@@ -100,8 +100,8 @@ func (p *Pipeline[T]) retried(ctx context.Context, fn func(context.Context) (T, 
 		if v, err, how, delay, again = p.decide(ctx, &t, v, err, how); !again {
 			return v, err, how
 		}
-		if e := p.stack.Scope.Sleep(ctx, delay); e != nil {
-			err, how = t.giveUp(ctx, e, err)
+		if stop := l.Retry.Pause(ctx, &t.run, delay); stop != nil {
+			err, how = t.giveUp(ctx, stop)
 			var zero T
 			return zero, err, how
 		}

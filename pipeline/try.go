@@ -276,3 +276,9 @@ func (p *Pipeline[T]) judge(ctx context.Context, t *try, v T, err error, how end
 		b.permit.Ignored()
 	}
 }
+
+func (b *probe) ignored() {
+	if !b.told.Swap(true) {
+		b.permit.Ignored()
+	}
+}

@@ -20,6 +20,14 @@ func Find(ctx context.Context) *Context {
 	return c
 }
 
+// Owner is who hears of c's end; nil if nobody does.
+func (c *Context) Owner() Owner {
+	if in := c.info.Load(); in != nil {
+		return in.Owner
+	}
+	return nil
+}
+
 // Attempt is the number of the attempt that c belongs to, from 1.
 func (c *Context) Attempt() int {
 	if in := c.info.Load(); in != nil {

@@ -109,7 +109,7 @@ func (c *Context) Err() error {
 		}
 		// From here on the answer is fixed.
 		if !c.watch.CompareAndSwap(nil, parentWatch) {
-			c.watch.Load().settle(parentEnded)
+			c.watch.Load().settle(ParentEnded)
 		}
 		e = c.end()
 	}

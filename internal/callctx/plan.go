@@ -55,11 +55,12 @@ var (
 	// Canceled is the end of an attempt that was cancelled without a cause.
 	Canceled = NewEnd(context.Canceled, nil)
 
-	parentEnded = &End{parent: true}
+	// ParentEnded is the end of an attempt whose caller's context ended.
+	ParentEnded = &End{parent: true}
 
 	// What contexts at which nobody had looked share when they end.
 	finishedWatch = settled(Canceled)
-	parentWatch   = settled(parentEnded)
+	parentWatch   = settled(ParentEnded)
 )
 
 // Verdict is how an attempt's context ended.

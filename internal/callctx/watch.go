@@ -75,7 +75,7 @@ func (c *Context) look() *watch {
 		return c.watch.Load()
 	}
 	if c.parent.Done() != nil {
-		w.unlink = context.AfterFunc(c.parent, func() { w.settle(parentEnded) })
+		w.unlink = context.AfterFunc(c.parent, func() { w.settle(ParentEnded) })
 	}
 	w.mu.Unlock()
 	// The call may have finished after we saw that nobody had looked and before

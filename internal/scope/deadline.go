@@ -80,34 +80,37 @@ func (s *Scope) ArmUntil(c *callctx.Context, lv *Level, deadline int64) {
 	c.Armed(lv.Arm(c, deadline))
 }
 
-// Place is where a context lies whose limit has not started.
+// Place is where a context lies whose deadline is not set.
 type Place struct {
 	scope   *Scope
 	level   *Level
 	private *private
 }
 
-// Reserve gives c its place, so that it can be found and cancelled; Begin starts
-// its limit. It reads no clock.
+// Reserve gives c its place, so that it can be found and cancelled; Begin sets
+// its deadline. It reads no clock. A nil level is for contexts that will not
+// have a deadline.
 func (s *Scope) Reserve(c *callctx.Context, lv *Level) Place {
-	if lv == nil {
+	if s.wheel == nil {
 		return Place{scope: s, private: s.hold(c)}
+	}
+	if lv == nil {
+		lv = s.wheel.Level(wheel.Never)
 	}
 	c.Start(-wheel.Never)
 	c.Armed(lv.Arm(c, wheel.Never))
 	return Place{scope: s, level: lv}
 }
 
-// Begin starts a limit for c, which was put into this place, now.
-func (p Place) Begin(c *callctx.Context, limit time.Duration) {
-	now := p.scope.Now()
+// Begin sets the deadline of c, which was put into this place, in Now's time.
+func (p Place) Begin(c *callctx.Context, deadline int64) {
 	switch {
 	case p.private != nil:
-		p.private.begin(After(now, limit))
-	case now <= 0: // a foreign bubble: have the deadline moved into it
+		p.private.begin(deadline)
+	case p.scope.Foreign(): // have the deadline moved into the caller's bubble
 		c.Observe()
 	default:
-		p.level.Rearm(c, c.Slot(), After(now, limit))
+		p.level.Rearm(c, c.Slot(), deadline)
 	}
 }
 

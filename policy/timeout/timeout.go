@@ -133,6 +133,18 @@ func (p *Policy) Exceeded(ctx context.Context, limit time.Duration, entered, wor
 	return &Error{Instance: p.id, Limit: limit, Cause: cause, waiting: !entered}
 }
 
+// Expired is Exceeded for an attempt that is not awaited any more. It leaves the
+// event to tell, which the caller calls after it has answered; nil: nobody
+// listens. It is for package pipeline.
+func (p *Policy) Expired(ctx context.Context, limit time.Duration, entered bool) (err *Error, tell func()) {
+	p.timedOut.Add(1)
+	if p.scope.Listening() {
+		e := Exceeded{Meta: p.scope.Meta("timeout", p.id), Limit: limit}
+		tell = func() { p.scope.Publish(ctx, e) }
+	}
+	return &Error{Instance: p.id, Limit: limit, waiting: !entered}, tell
+}
+
 // Do calls fn on this goroutine with a context that ends at the limit. It
 // returns fn's error if fn returned in time; an [Error] with fn's error as its
 // cause if it did not; and ctx's error, without calling fn, if ctx has ended. A

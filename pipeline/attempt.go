@@ -1,0 +1,234 @@
+package pipeline
+
+import (
+	"sync/atomic"
+	"time"
+
+	"resilience4cata.dev/go/internal/callctx"
+)
+
+// attempt is one attempt of an async call: the context that its function gets,
+// and a word of flags on which those who end it agree.
+type attempt[T any] struct {
+	callctx.Context
+	callctx.Info
+	call  *call[T]
+	stage atomic.Pointer[Future[T]]
+	n     int32
+	flags atomic.Uint32
+}
+
+// The flags of an attempt. Each is set once and never cleared, but for holding.
+const (
+	entered  uint32 = 1 << iota // the function was entered
+	givenUp                     // the call goes on, or has ended, without it
+	ended                       // the function has returned; a stage has ended or was cancelled
+	holding                     // it holds a slot of the bulkhead
+	staged                      // the end of its stage has been dealt with
+	lateSeen                    // a late completion of a cancelled stage was recorded
+	cut                         // its deadline is MaxDuration's
+)
+
+// enter notes that the function is being entered. It reports false if the
+// attempt was given up before: then the function must not run.
+func (a *attempt[T]) enter() bool {
+	if a.flags.Or(entered)&givenUp != 0 {
+		a.flags.And(^entered)
+		return false
+	}
+	if a.n > 1 {
+		a.call.more.Load().alive.Add(1)
+	}
+	return true
+}
+
+// giveUp notes that nobody waits for the attempt any more, and counts it as
+// abandoned if its function is running. It returns the flags from before.
+//
+// The gauge goes up first, so that it is never seen below zero: the function
+// may return at any moment, and then takes it down.
+func (a *attempt[T]) giveUp() uint32 {
+	if a.stage.Load() != nil {
+		a.ran() // a stage that is going to be cancelled counts as ended
+	}
+	running := &a.call.p.stack.Abandoned.Running
+	running.Add(1)
+	before := a.flags.Or(givenUp)
+	if before&(entered|ended) != entered || before&givenUp != 0 {
+		running.Add(-1)
+	}
+	return before
+}
+
+// ran notes that the attempt runs no more. It returns the flags from before.
+func (a *attempt[T]) ran() uint32 {
+	before := a.flags.Or(ended)
+	if before&ended != 0 {
+		return before
+	}
+	if before&entered != 0 && a.n > 1 {
+		a.call.more.Load().alive.Add(-1)
+	}
+	if before&(entered|givenUp) == entered|givenUp {
+		a.call.p.stack.Abandoned.Running.Add(-1)
+	}
+	return before
+}
+
+// free gives the bulkhead's slot back, once.
+func (a *attempt[T]) free() {
+	if a.flags.And(^holding)&holding != 0 {
+		a.call.layers.Bulkhead.Release()
+	}
+}
+
+// returned is called when the function has returned, or its stage has ended. It
+// reports whether that is the attempt's result; else the attempt was given up,
+// and this is its late outcome.
+func (a *attempt[T]) returned(v T, err error, how ending) bool {
+	verdict := a.Finish()
+	before := a.ran()
+	a.free()
+	if verdict == callctx.InTime && before&givenUp == 0 {
+		return true
+	}
+	a.call.late(a, v, err, how, true)
+	return false
+}
+
+// stageEnded is called when the stage has ended, by itself.
+func (a *attempt[T]) stageEnded() {
+	if a.flags.Or(staged)&staged != 0 {
+		return
+	}
+	stage := a.stage.Load()
+	if a.returned(stage.v, stage.err, returned) {
+		c := a.call
+		if next := c.settle(a, stage.v, stage.err, returned); next != nil {
+			fn := c.more.Load().task
+			c.drive(next, atBreaker, fn, true)
+		}
+	}
+}
+
+// cancelStage cancels the stage of an attempt that was given up.
+func (a *attempt[T]) cancelStage() {
+	stage := a.stage.Load()
+	if stage == nil || a.flags.Or(staged)&staged != 0 {
+		return
+	}
+	a.free()
+	if !stage.Cancel() && stage.ended() { // it was completed before, and that was true to whoever did it
+		a.call.late(a, stage.v, stage.err, returned, true)
+	}
+}
+
+// stageLate is called when a stage is completed that was cancelled before.
+func (a *attempt[T]) stageLate(v T, err error) {
+	if a.flags.Load()&givenUp == 0 || a.flags.Or(lateSeen)&lateSeen != 0 {
+		return
+	}
+	a.call.late(a, v, err, returned, false)
+}
+
+// Attempt, Key, Ended and Close make an attempt the owner of its context.
+
+// Attempt is its number, from 1.
+func (a *attempt[T]) Attempt() int { return int(a.n) }
+
+// Key is its call's.
+func (a *attempt[T]) Key() *callctx.Key { return &a.call.slow().key }
+
+// Ended hears that the deadline has passed. It runs on a goroutine that the
+// wheel shares among all that were due together, so what calls the user's code
+// goes to another one.
+func (a *attempt[T]) Ended(_ *callctx.Context, v callctx.Verdict) (after func()) {
+	c := a.call
+	if v == callctx.Void { // the caller's own end, of which its context may not tell by itself
+		c.callerEnded()
+		return nil
+	}
+	before := a.giveUp()
+	if c.layers.FreeOnTimeout || a.stage.Load() != nil {
+		a.free()
+	}
+	if c.asksUser() && c.scope().System() {
+		go func() {
+			c.expire(a, before)
+			a.cancelStage()
+		}()
+		return nil
+	}
+	c.expire(a, before)
+	if a.stage.Load() == nil {
+		return nil
+	}
+	return a.cancelStage
+}
+
+// asksUser reports whether the end of an attempt leads to the user's functions.
+func (c *call[T]) asksUser() bool {
+	return c.layers.Retry != nil || c.layers.Breaker != nil || c.p.hooks.fallback != nil
+}
+
+// expire ends an attempt whose deadline won. before is its flags from before it
+// was given up.
+func (c *call[T]) expire(a *attempt[T], before uint32) {
+	started := before&entered != 0
+	m := c.more.Load()
+	if m != nil {
+		c.leave(m, a)
+	}
+	limit := a.Plan().Limit
+	how := timedOut
+	if before&cut != 0 || a.Plan() == c.layers.Cut.Plan {
+		how = outOfTime
+	}
+	var zero T
+	if !c.asksUser() { // the future first, then who listens
+		if c.layers.Timeout == nil || !c.future.to(pending, deciding) {
+			return
+		}
+		err, tell := c.layers.Timeout.Expired(c.ctx(), limit, started)
+		c.finish(zero, err, how)
+		switch {
+		case tell == nil:
+		case c.scope().System():
+			go tell()
+		default:
+			tell()
+		}
+		return
+	}
+	if !c.future.is(pending) {
+		return
+	}
+	var err error
+	if how == timedOut {
+		err = c.layers.Timeout.Exceeded(c.ctx(), limit, started, false, nil)
+	}
+	if next := c.settle(a, zero, err, how); next != nil {
+		fn := c.more.Load().task
+		c.drive(next, atBreaker, fn, c.mine(fn))
+	}
+}
+
+// newAttempt returns the attempt that follows.
+func (c *call[T]) newAttempt(n int) *attempt[T] {
+	return &attempt[T]{call: c, n: int32(n)}
+}
+
+// dueAt is when a was due, or, if it was ended from outside, when that was.
+func (c *call[T]) dueAt(a *attempt[T]) int64 {
+	if m := c.more.Load(); m != nil {
+		m.mu.Lock()
+		at := m.endedAt
+		m.mu.Unlock()
+		if at != 0 {
+			return at
+		}
+	}
+	return c.scope().Deadline(&a.Context)
+}
+
+func (c *call[T]) lateness(a *attempt[T]) time.Duration { return late(c.scope(), c.dueAt(a)) }

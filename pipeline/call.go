@@ -1,0 +1,296 @@
+package pipeline
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/callctx"
+	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/stack"
+)
+
+// call is one async call: its future, its first attempt, and the state machine
+// that takes its attempts through the layers without holding a goroutine while
+// they wait. At any time one goroutine drives it (see drive); who may end it
+// from outside is in stop.go.
+//
+// What most calls need is in one allocation; the rest is in more.
+type call[T any] struct {
+	future Future[T]
+	first  attempt[T]
+	p      *Pipeline[T]
+	layers *stack.Layers
+	more   atomic.Pointer[more[T]]
+}
+
+// more is what a call needs that may wait, be retried, be cancelled by its
+// caller's context, or end late. A call that may do any of the first three has
+// it from the start.
+type more[T any] struct {
+	task task[T]     // for attempts that do not begin in the caller's call
+	key  callctx.Key // shared by the attempts
+
+	// t belongs to the driver; while busy is false and the call is pending,
+	// whoever ends the call may look at it, under mu.
+	t try
+
+	alive atomic.Int32 // attempts after the first that run
+
+	mu       sync.Mutex
+	busy     bool        // the driver is using t
+	cur      *attempt[T] // the last one that was begun; nil: the first
+	armed    *attempt[T] // the last one whose context has its slot
+	parked   *parked[T]  // what it waits for in a queue
+	timer    clock.Timer // the backoff
+	unlink   func() bool // from the caller's context
+	offClose func()      // from the scope
+	cancel   func()      // ends the fallback's context
+
+	endedAt  int64       // when it was ended from outside, in the scope's time
+	work     *outcome[T] // what the last attempt itself did, if the future does not say it
+	workDone chan struct{}
+	workOver bool
+}
+
+type outcome[T any] struct {
+	v   T
+	err error
+}
+
+// task is the user's function, in one of its two forms.
+type task[T any] struct {
+	run   func(context.Context) (T, error)
+	stage func(context.Context) *Future[T]
+}
+
+// ExecuteAsync calls fn behind the layers, on a goroutine of its own, and
+// returns a future. The breaker, the limiter and the bulkhead are asked in this
+// call, so in the order of submission; a refusal starts no goroutine, and waits
+// and backoffs hold none. The future fails at the deadline even if fn ignores
+// its context; the bulkhead's slot is held until fn has really returned. A panic
+// of fn becomes a [PanicError]. ExecuteAsync panics if ctx or fn is nil.
+func (p *Pipeline[T]) ExecuteAsync(ctx context.Context, fn func(context.Context) (T, error)) *Future[T] {
+	p.check("ExecuteAsync", ctx, fn == nil)
+	return p.begin(ctx, task[T]{run: fn})
+}
+
+// ExecuteFuture calls fn, which starts some work and returns a future for it, a
+// stage. With breaker, permit and slot free, fn runs on this goroutine, else on
+// a fresh one when they are granted; ExecuteFuture itself never waits. The
+// timeout covers the stage and not fn: it starts when fn has returned, or at
+// queueing where a slot had to be waited for. When the call ends early, its
+// future fails first, then the stage is cancelled. A panic of fn becomes a
+// [PanicError], a nil stage [ErrNilStage]. ExecuteFuture panics if ctx or fn is
+// nil.
+func (p *Pipeline[T]) ExecuteFuture(ctx context.Context, fn func(context.Context) *Future[T]) *Future[T] {
+	p.check("ExecuteFuture", ctx, fn == nil)
+	return p.begin(ctx, task[T]{stage: fn})
+}
+
+func (p *Pipeline[T]) begin(ctx context.Context, fn task[T]) *Future[T] {
+	c := &call[T]{p: p, layers: p.stack.Layers()}
+	c.future.state.Store(ofCall)
+	c.future.peer.Store(&c.first)
+	c.first.call, c.first.n = c, 1
+	c.first.Init(ctx, c.layers.Attempts)
+
+	s := p.stack
+	if !s.Plain {
+		s.Calls.Begin() // before the gate is asked, as in execute
+	}
+	var zero T
+	switch {
+	case !s.Plain && s.Gate.IsShut():
+		c.complete(&c.first, zero, scope.ErrClosed, closed)
+		return &c.future
+	case ctx.Err() != nil:
+		c.complete(&c.first, zero, scope.Ended(ctx), callerEnded)
+		return &c.future
+	}
+	if c.mayWait(ctx) {
+		m := &more[T]{task: fn, t: try{layers: c.layers, values: true}}
+		if c.layers.Retry != nil {
+			m.t.begin()
+		}
+		c.more.Store(m)
+		c.hear(ctx, m)
+	}
+	c.drive(&c.first, atBreaker, fn, fn.stage != nil)
+	return &c.future
+}
+
+// mayWait reports whether the call needs more from the start.
+func (c *call[T]) mayWait(ctx context.Context) bool {
+	l := c.layers
+	return l.Retry != nil || l.Breaker != nil || c.p.hooks.fallback != nil || ctx.Done() != nil ||
+		l.Limiter != nil && l.LimiterWait != 0 || l.Bulkhead != nil && l.BulkheadWait != 0
+}
+
+// hear has the call ended when its caller's context ends.
+func (c *call[T]) hear(ctx context.Context, m *more[T]) {
+	if ctx.Done() == nil {
+		return
+	}
+	unlink := context.AfterFunc(ctx, c.callerEnded)
+	m.mu.Lock()
+	pending := c.future.is(pending)
+	if pending {
+		m.unlink = unlink
+	}
+	m.mu.Unlock()
+	if !pending {
+		unlink()
+	}
+}
+
+// ctx is the caller's context.
+func (c *call[T]) ctx() context.Context { return c.first.Parent() }
+
+func (c *call[T]) scope() *scope.Scope { return c.p.stack.Scope }
+
+// slow returns more; it makes it if the call has none.
+func (c *call[T]) slow() *more[T] {
+	if m := c.more.Load(); m != nil {
+		return m
+	}
+	c.more.CompareAndSwap(nil, &more[T]{t: try{layers: c.layers, values: true}})
+	return c.more.Load()
+}
+
+// mine reports whether the goroutine that calls it may run the user's function:
+// a stage's may run where its continuation does; others have a goroutine of
+// their own, which under a manual clock the advancing one is not.
+func (c *call[T]) mine(fn task[T]) bool { return fn.stage != nil || c.scope().System() }
+
+// drive takes attempt a on from the given step, and then the attempts that
+// follow at once; it returns when the call waits, runs elsewhere or has ended.
+// Attempts that fail at once are so iterated and never recursed. own says that
+// the user's function may run on this goroutine.
+func (c *call[T]) drive(a *attempt[T], at step, fn task[T], own bool) {
+	for a != nil {
+		v, err, how, over := c.advance(a, at, fn, own)
+		if !over {
+			return
+		}
+		a, at = c.settle(a, v, err, how), atBreaker
+	}
+}
+
+// goRun is the goroutine of a function that was given to ExecuteAsync.
+func (a *attempt[T]) goRun(run func(context.Context) (T, error)) {
+	c := a.call
+	v, err, how, over := c.run(a, run)
+	if over {
+		if next := c.settle(a, v, err, how); next != nil {
+			c.drive(next, atBreaker, c.more.Load().task, true)
+		}
+	}
+}
+
+// run calls the function and reports whether its result is the attempt's: it is
+// not if the attempt was given up before.
+func (c *call[T]) run(a *attempt[T], run func(context.Context) (T, error)) (v T, err error, how ending, over bool) { //nolint:revive // see retried
+	finished := false
+	defer func() {
+		if finished {
+			return
+		}
+		if value := recover(); value != nil {
+			err, how = &PanicError{value, debug.Stack()}, panicked
+			over = a.returned(v, err, how)
+			return
+		}
+		c.exited(a) // Goexit: this goroutine ends
+	}()
+	v, err = run(&a.Context)
+	finished = true
+	return v, err, returned, a.returned(v, err, returned)
+}
+
+// exited ends the attempt of a function that called runtime.Goexit.
+func (c *call[T]) exited(a *attempt[T]) {
+	var zero T
+	if a.returned(zero, ErrGoexit, panicked) {
+		c.settle(a, zero, ErrGoexit, panicked)
+	}
+}
+
+// stage calls the function that starts the work. over is false if the call goes
+// on when the stage ends, or if the attempt was given up before.
+func (c *call[T]) stage(a *attempt[T], place scope.Place, begun bool, start func(context.Context) *Future[T]) (v T, err error, how ending, over bool) { //nolint:revive // see retried
+	stage, err, how, ok := c.startStage(a, start)
+	switch {
+	case !ok:
+		return v, err, how, a.returned(v, err, how)
+	case stage == nil:
+		return v, ErrNilStage, returned, a.returned(v, ErrNilStage, returned)
+	case stage.ended():
+		a.flags.Or(staged)
+		return stage.v, stage.err, returned, a.returned(stage.v, stage.err, returned)
+	}
+	a.stage.Store(stage)
+	if !begun {
+		c.beginStage(a, place)
+	}
+	// Whoever gives the attempt up sets over and then looks for the stage; we
+	// have set the stage and now look whether it is over. One of us cancels it.
+	if a.flags.Load()&givenUp != 0 {
+		a.ran()
+		a.cancelStage()
+		return v, nil, returned, false
+	}
+	c.follow(a, stage)
+	return v, nil, returned, false
+}
+
+// startStage calls the user's function; ok is false if it did not return.
+func (c *call[T]) startStage(a *attempt[T], start func(context.Context) *Future[T]) (stage *Future[T], err error, how ending, ok bool) { //nolint:revive // see retried
+	defer func() {
+		if ok {
+			return
+		}
+		if value := recover(); value != nil {
+			err, how = &PanicError{value, debug.Stack()}, panicked
+			return
+		}
+		c.exited(a)
+	}()
+	stage = start(&a.Context)
+	return stage, nil, returned, true
+}
+
+// follow has a told when its stage ends.
+func (c *call[T]) follow(a *attempt[T], stage *Future[T]) {
+	if !stage.kind(ofCall|ofView) && stage.peer.CompareAndSwap(nil, a) {
+		if stage.ended() {
+			a.stageEnded()
+		}
+		return
+	}
+	stage.follow(&follower[T]{attempt: a})
+}
+
+// beginStage starts the deadline of a stage: the timeout, or what is left of
+// MaxDuration.
+func (c *call[T]) beginStage(a *attempt[T], place scope.Place) {
+	var until int64
+	if m := c.more.Load(); m != nil {
+		until = m.t.until()
+	}
+	limit := a.Plan().Limit
+	if limit <= 0 && until == 0 {
+		return
+	}
+	due := int64(scope.Never)
+	if limit > 0 {
+		due = scope.After(c.scope().Now(), limit)
+	}
+	if until != 0 && until < due {
+		due = until
+		a.flags.Or(cut)
+	}
+	place.Begin(&a.Context, due)
+}

@@ -1,0 +1,312 @@
+package pipeline
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"resilience4cata.dev/go/internal/scope"
+)
+
+// Future is the caller's side of an async call. It is completed once, and all
+// its methods are safe for concurrent use, for ever. Pipelines and [NewPromise]
+// make futures; the zero value never completes.
+//
+// A call's future, its first attempt's context and what keeps them together are
+// one allocation; hence the fields are few, and what few futures need is made
+// when they need it.
+type Future[T any] struct {
+	state atomic.Uint32 // progress and kind
+	block atomic.Uint32 // whether somebody is blocked on group
+	group sync.WaitGroup
+	list  atomic.Pointer[follower[T]]
+
+	// peer is, for a call's own future, its first attempt; for a view, a record
+	// that leads to the origin; for a promise's, the attempt that waits for it.
+	peer atomic.Pointer[attempt[T]]
+
+	v   T
+	err error // v and err are written before state is done
+}
+
+// The progress of a future, in the low bits of its state. It only goes up.
+const (
+	pending  uint32 = iota
+	sealed          // a call's attempts are over; its fallback is running
+	deciding        // the result is being written
+	done
+	progress = 3
+
+	// The kind of a future never changes.
+	ofCall    uint32 = 1 << 2
+	ofView    uint32 = 1 << 3
+	canceledF uint32 = 1 << 4 // the consumer ended it; set with done
+)
+
+// Whether somebody is blocked in Get without a channel.
+const (
+	nobody uint32 = iota
+	adding
+	added
+	over
+)
+
+// follower is somebody who wants to hear of a future's end.
+type follower[T any] struct {
+	next *follower[T]
+
+	// Exactly one of these.
+	ch      chan struct{}
+	f       func(v T, err error)
+	view    *Future[T]
+	attempt *attempt[T]
+	stop    func() // a promise's OnCancel
+}
+
+var closedChan = func() chan struct{} {
+	ch := make(chan struct{})
+	close(ch)
+	return ch
+}()
+
+func (f *Future[T]) is(p uint32) bool   { return f.state.Load()&progress == p }
+func (f *Future[T]) kind(k uint32) bool { return f.state.Load()&k != 0 }
+func (f *Future[T]) ended() bool        { return f.is(done) }
+func (f *Future[T]) to(from, p uint32) bool {
+	s := f.state.Load()
+	return s&progress == from && f.state.CompareAndSwap(s, s&^progress|p)
+}
+
+// publish completes a future whose state the caller has moved to deciding.
+func (f *Future[T]) publish(v T, err error, canceled uint32) {
+	f.v, f.err = v, err
+	f.state.Store(f.state.Load()&^progress | done | canceled)
+	if f.block.Swap(over) == added {
+		f.group.Done()
+	}
+	f.drain()
+	if !f.kind(ofCall | ofView) {
+		if a := f.peer.Load(); a != nil {
+			a.stageEnded()
+		}
+	}
+}
+
+// Get waits for the result. ctx bounds this wait alone: the work goes on. A
+// complete future wins over a ctx that is done. It panics if ctx is nil.
+func (f *Future[T]) Get(ctx context.Context) (v T, err error) {
+	if ctx == nil {
+		panic("pipeline: Get: ctx is nil: pass context.Background() if there is no other")
+	}
+	if f.ended() {
+		return f.v, f.err
+	}
+	if ctx.Done() == nil && !f.observe() {
+		f.wait()
+		return f.v, f.err
+	}
+	ch := f.Done()
+	select {
+	case <-ch:
+	case <-ctx.Done():
+		if !f.ended() {
+			return v, scope.Ended(ctx)
+		}
+	}
+	return f.v, f.err
+}
+
+// wait blocks until the future is complete, without a channel: that saves the
+// usual Get an allocation. The first to block opens the group, and whoever
+// completes the future closes it.
+func (f *Future[T]) wait() {
+	for !f.ended() {
+		switch {
+		case f.block.CompareAndSwap(nobody, adding):
+			f.group.Add(1)
+			if !f.block.CompareAndSwap(adding, added) {
+				f.group.Done() // it completed meanwhile
+			}
+		case f.block.Load() == added:
+			f.group.Wait()
+		default:
+			runtime.Gosched() // a matter of instructions
+		}
+	}
+}
+
+// Done returns a channel that is closed when the future is complete.
+func (f *Future[T]) Done() <-chan struct{} {
+	if f.ended() {
+		return closedChan
+	}
+	f.observe()
+	var mine *follower[T]
+	for {
+		head := f.list.Load()
+		for n := head; n != nil; n = n.next {
+			if n.ch != nil {
+				return n.ch
+			}
+		}
+		if mine == nil {
+			mine = &follower[T]{ch: make(chan struct{})}
+		}
+		mine.next = head
+		if f.list.CompareAndSwap(head, mine) {
+			break
+		}
+	}
+	if f.ended() {
+		f.drain()
+	}
+	return mine.ch
+}
+
+// Poll returns the result if the future is complete.
+func (f *Future[T]) Poll() (v T, complete bool, err error) {
+	if !f.ended() {
+		return v, false, nil
+	}
+	return f.v, true, f.err
+}
+
+// Cancel ends the future with [context.Canceled], and with it the context, the
+// deadline, the place in a queue, the stage. It reports whether this call ended
+// it. Nothing counts as a timeout, and there is no event but the late one of
+// work that is still running. Canceling a view ends that view alone.
+func (f *Future[T]) Cancel() bool {
+	if f.kind(ofCall) {
+		return f.peer.Load().call.cancel()
+	}
+	return f.cancelPlain()
+}
+
+// cancelPlain ends a promise's future, or a view.
+func (f *Future[T]) cancelPlain() bool {
+	if !f.to(pending, deciding) {
+		return false
+	}
+	var zero T
+	f.publish(zero, context.Canceled, canceledF)
+	return true
+}
+
+// OnComplete calls g with the result, on a goroutine of its own, when the
+// future is complete; at once if it is already. A panic of g is contained. It
+// panics if g is nil.
+func (f *Future[T]) OnComplete(g func(v T, err error)) {
+	if g == nil {
+		panic("pipeline: OnComplete: g is nil")
+	}
+	if !f.ended() {
+		f.observe()
+	}
+	f.follow(&follower[T]{f: g})
+}
+
+// View returns a second view of the same work. Canceling it ends the view and
+// does not reach the work: give views to callers that wait for a shared result.
+func (f *Future[T]) View() *Future[T] {
+	v := &Future[T]{}
+	v.state.Store(ofView)
+	origin := &attempt[T]{}
+	origin.stage.Store(f)
+	v.peer.Store(origin)
+	if !f.ended() {
+		f.observe()
+	}
+	f.follow(&follower[T]{view: v})
+	return v
+}
+
+// Work returns what the work itself did, whatever the future says.
+func (f *Future[T]) Work() *Work[T] {
+	for f.kind(ofView) {
+		f = f.peer.Load().stage.Load()
+	}
+	return &Work[T]{f}
+}
+
+// follow adds n, or tells it at once if the future is complete.
+func (f *Future[T]) follow(n *follower[T]) {
+	for {
+		n.next = f.list.Load()
+		if f.list.CompareAndSwap(n.next, n) {
+			break
+		}
+	}
+	// Whoever completes the future stores its state and then takes the list; we
+	// put n on the list and then look at the state. One of us tells n.
+	if f.ended() {
+		f.drain()
+	}
+}
+
+// drain tells the followers, in the order in which they came. Each is taken off
+// the list by one goroutine.
+func (f *Future[T]) drain() {
+	var first *follower[T]
+	for n := f.list.Swap(nil); n != nil; {
+		n, n.next, first = n.next, first, n
+	}
+	for n := first; n != nil; n = n.next {
+		f.tell(n)
+	}
+}
+
+func (f *Future[T]) tell(n *follower[T]) {
+	switch {
+	case n.ch != nil:
+		close(n.ch)
+	case n.view != nil:
+		if n.view.to(pending, deciding) {
+			n.view.publish(f.v, f.err, 0)
+		}
+	case n.attempt != nil:
+		n.attempt.stageEnded()
+	case n.stop != nil:
+		if f.kind(canceledF) {
+			f.contained(n.stop)
+		}
+	case n.f != nil:
+		go f.contained(func() { n.f(f.v, f.err) })
+	}
+}
+
+// call is the call that the future belongs to, or nil.
+func (f *Future[T]) call() *call[T] {
+	for f.kind(ofView) {
+		f = f.peer.Load().stage.Load()
+	}
+	if f.kind(ofCall) {
+		return f.peer.Load().call
+	}
+	return nil
+}
+
+// contained calls a function of the user's; the registry hears of its panic. A
+// promise that no pipeline uses has no registry to tell.
+func (f *Future[T]) contained(g func()) {
+	c := f.call()
+	if c == nil {
+		if a := f.peer.Load(); a != nil {
+			c = a.call
+		}
+	}
+	if c != nil {
+		c.p.guard(c.first.Parent(), kind, g)
+		return
+	}
+	defer func() { _ = recover() }()
+	g()
+}
+
+// observe is called before somebody waits for the future in a way that ties it
+// to the synctest bubble that the caller is in. It reports whether that is a
+// bubble in which the registry was not made: then deadlines are moved into it.
+func (f *Future[T]) observe() (foreign bool) {
+	c := f.call()
+	return c != nil && c.observe()
+}

@@ -1,0 +1,267 @@
+package pipeline
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+)
+
+// settle decides what follows an attempt that has ended with a result: it
+// returns the attempt that follows at once, or nil, when the call waits for its
+// backoff or has ended. The caller is the call's driver.
+func (c *call[T]) settle(a *attempt[T], v T, err error, how ending) (next *attempt[T]) {
+	m := c.more.Load()
+	if c.layers.Retry == nil && c.layers.Breaker == nil {
+		if how == outOfTime {
+			v, err, how, _, _ = c.p.decide(c.ctx(), &try{layers: c.layers}, v, err, how)
+		}
+		c.complete(a, v, err, how)
+		return nil
+	}
+	if !c.take(m) { // ended from outside
+		c.lost(a, v, err, how)
+		return nil
+	}
+	t := &m.t
+	if a.flags.Load()&entered != 0 {
+		t.run.Entered = true
+	}
+	if t.probe != nil {
+		c.p.judge(c.ctx(), t, v, err, how)
+	}
+	c.remember(m, a, v, err, how)
+	v, err, how, delay, again := c.p.decide(c.ctx(), t, v, err, how)
+	if !again {
+		c.give(m, 0)
+		c.complete(a, v, err, how)
+		return nil
+	}
+	if !c.give(m, delay) || delay > 0 {
+		return nil
+	}
+	return c.resume(m)
+}
+
+// take makes the driver the only one to use m.t. It reports false if the call
+// has ended.
+func (c *call[T]) take(m *more[T]) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !c.future.is(pending) {
+		return false
+	}
+	m.busy = true
+	return true
+}
+
+// give ends what take began, and sets the timer for a backoff. It reports false
+// if the call has ended meanwhile.
+func (c *call[T]) give(m *more[T], delay time.Duration) bool {
+	s := c.scope()
+	m.mu.Lock()
+	m.busy = false
+	if !c.future.is(pending) {
+		m.mu.Unlock()
+		return false
+	}
+	if delay > 0 {
+		m.timer = s.AfterFunc(delay, func() { c.wake(m) })
+	}
+	first := m.offClose == nil
+	m.mu.Unlock()
+	if delay > 0 && first {
+		c.hearClose(m)
+	}
+	return true
+}
+
+// wake is called when a backoff is over.
+func (c *call[T]) wake(m *more[T]) {
+	if next := c.resume(m); next != nil {
+		c.drive(next, atBreaker, m.task, c.mine(m.task))
+	}
+}
+
+// resume begins the next attempt, if there is time for one.
+func (c *call[T]) resume(m *more[T]) *attempt[T] {
+	if !c.take(m) {
+		return nil
+	}
+	t := &m.t
+	stop := c.layers.Retry.Resume(c.ctx(), &t.run)
+	var err error
+	var how ending
+	if stop != nil {
+		err, how = t.giveUp(c.ctx(), stop)
+	}
+	n := t.run.Attempt
+	m.mu.Lock()
+	m.busy, m.timer = false, nil
+	last := m.cur
+	m.mu.Unlock()
+	if stop != nil {
+		var zero T
+		if last == nil {
+			last = &c.first
+		}
+		c.complete(last, zero, err, how)
+		return nil
+	}
+	return c.newAttempt(n)
+}
+
+// remember notes what the attempt itself did, for Work.
+func (c *call[T]) remember(m *more[T], a *attempt[T], v T, err error, how ending) {
+	if how != returned && how != panicked {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.last(c) == a {
+		m.work = &outcome[T]{v, err}
+	}
+}
+
+// last is the last attempt that was begun. It needs mu.
+func (m *more[T]) last(c *call[T]) *attempt[T] {
+	if m.cur == nil {
+		return &c.first
+	}
+	return m.cur
+}
+
+// complete ends the call with a result, after the fallback was asked if it is
+// for it. If something else has ended the call, the result comes too late.
+func (c *call[T]) complete(a *attempt[T], v T, err error, how ending) {
+	if m := c.more.Load(); m != nil && how == returned {
+		c.remember(m, a, v, err, how)
+	}
+	if err != nil && c.p.hooks.fallback != nil && c.p.wantsFallback(c.ctx(), err, how) {
+		if c.future.to(pending, sealed) {
+			c.fallBack(err, how)
+			return
+		}
+	} else if c.future.to(pending, deciding) {
+		c.finish(v, err, how)
+		return
+	}
+	c.lost(a, v, err, how)
+}
+
+// lost deals with a result that came in time and yet too late: between the
+// attempt's end and its own, the call was ended from outside.
+func (c *call[T]) lost(a *attempt[T], v T, err error, how ending) {
+	switch how {
+	case returned, panicked:
+		c.late(a, v, err, how, true)
+	case timedOut, outOfTime, refused, callerEnded, closed:
+	}
+	if m := c.more.Load(); m != nil && m.t.probe != nil {
+		m.t.probe.ignored()
+	}
+}
+
+// finish counts the call and completes its future, whose state the caller has
+// moved to deciding.
+func (c *call[T]) finish(v T, err error, how ending) {
+	s := c.p.stack
+	if !s.Plain {
+		s.Calls.End(how.outcome(err))
+	}
+	c.future.publish(v, err, 0)
+	if m := c.more.Load(); m != nil {
+		m.mu.Lock()
+		unlink, off := m.unlink, m.offClose
+		m.unlink, m.offClose = nil, nil
+		m.mu.Unlock()
+		if unlink != nil {
+			unlink()
+		}
+		if off != nil {
+			off()
+		}
+		c.checkWork(m)
+	}
+	s.Gate.Ended()
+}
+
+// fallBack runs the fallback on a goroutine of its own, with a context that
+// Cancel ends. The caller has sealed the future.
+func (c *call[T]) fallBack(err error, how ending) {
+	m := c.slow()
+	ctx, cancel := context.WithCancel(c.ctx())
+	m.mu.Lock()
+	m.cancel = cancel
+	first := m.offClose == nil
+	m.mu.Unlock()
+	if first {
+		c.hearClose(m)
+	}
+	go func() {
+		defer cancel()
+		v, err, how := c.runFallback(ctx, err, how)
+		if c.future.to(sealed, deciding) {
+			c.finish(v, err, how)
+		} else if err == nil {
+			c.p.discard(c.ctx(), true, v)
+		}
+	}()
+}
+
+func (c *call[T]) runFallback(ctx context.Context, asked error, how ending) (v T, err error, _ ending) { //nolint:revive // see retried
+	finished := false
+	defer func() {
+		if finished {
+			return
+		}
+		if value := recover(); value != nil {
+			err, how = &PanicError{value, debug.Stack()}, panicked
+			return
+		}
+		if c.future.to(sealed, deciding) { // Goexit: this goroutine ends
+			c.finish(v, ErrGoexit, panicked)
+		}
+	}()
+	v, err = c.p.fallBack(ctx, asked, &how)
+	finished = true
+	return v, err, how
+}
+
+// late deals with the outcome of an attempt that was given up, or whose call had
+// ended: it is the work's own, counted and published, and never the future's.
+// ours says that a value is not somebody else's to close.
+func (c *call[T]) late(a *attempt[T], v T, err error, how ending, ours bool) {
+	m := c.slow()
+	s := c.p.stack
+	kept := v
+	if ours && err == nil && c.p.discard(c.ctx(), true, v) {
+		var zero T
+		kept = zero
+	}
+	m.mu.Lock()
+	if m.last(c) == a {
+		m.work = &outcome[T]{kept, err}
+	}
+	m.mu.Unlock()
+	listening := s.Scope.Listening()
+	panicErr, isPanic := err.(*PanicError) //nolint:errorlint // made by run
+	switch {
+	case how == panicked && isPanic:
+		s.Abandoned.LatePanic.Add(1)
+		if listening {
+			s.Scope.Publish(c.ctx(), LatePanic{Meta: c.p.meta(), Attempt: int(a.n), Late: c.lateness(a), Value: panicErr.Value, Stack: panicErr.Stack})
+		}
+	case err != nil:
+		s.Abandoned.LateFailure.Add(1)
+		if listening {
+			s.Scope.Publish(c.ctx(), LateFailure{Meta: c.p.meta(), Attempt: int(a.n), Late: c.lateness(a), Err: err})
+		}
+	default:
+		s.Abandoned.LateSuccess.Add(1)
+		if listening {
+			s.Scope.Publish(c.ctx(), LateSuccess{Meta: c.p.meta(), Attempt: int(a.n), Late: c.lateness(a)})
+		}
+	}
+	c.checkWork(m)
+	s.Gate.Ended()
+}

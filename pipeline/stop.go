@@ -1,0 +1,197 @@
+package pipeline
+
+import (
+	"context"
+	"sync/atomic"
+
+	"resilience4cata.dev/go/internal/callctx"
+	"resilience4cata.dev/go/internal/scope"
+)
+
+// closedEnd is how contexts of async calls end when the registry is closed.
+var closedEnd = callctx.NewEnd(context.Canceled, scope.ErrClosed)
+
+// cancel ends the call by its consumer's wish.
+func (c *call[T]) cancel() bool {
+	return c.stop(context.Canceled, callerEnded, callctx.Canceled, nil)
+}
+
+// callerEnded ends the call because its caller's context has ended.
+func (c *call[T]) callerEnded() {
+	c.stop(scope.Ended(c.ctx()), callerEnded, callctx.ParentEnded, nil)
+}
+
+// Close ends the call because the registry is closed. The context may not know
+// its slot yet; the visitor does.
+func (a *attempt[T]) Close(_ *callctx.Context, slot *atomic.Pointer[callctx.Context]) {
+	a.call.stop(scope.ErrClosed, closed, closedEnd, slot)
+}
+
+// hearClose has the call ended when the registry is closed, for times in which
+// no context of its attempts can be found.
+func (c *call[T]) hearClose(m *more[T]) {
+	off := c.scope().OnClose(func() { c.stop(scope.ErrClosed, closed, closedEnd, nil) })
+	m.mu.Lock()
+	keep := m.offClose == nil && !c.future.is(deciding) && !c.future.ended()
+	if keep {
+		m.offClose = off
+	}
+	m.mu.Unlock()
+	if !keep {
+		off()
+	}
+}
+
+// stop ends the call from outside: first its future, then, once the caller has
+// its answer, all that the call holds or waits for. It reports whether this call
+// ended it. It may run at any moment of the driver's work; the driver looks,
+// after every step that takes something, whether the call is pending still.
+func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Pointer[callctx.Context]) bool {
+	m := c.more.Load()
+	if !c.future.to(pending, deciding) {
+		return m != nil && c.stopFallback(m, err, how)
+	}
+	a, armed := &c.first, &c.first
+	var p *parked[T]
+	idle := false
+	if m != nil {
+		now := c.scope().Now()
+		m.mu.Lock()
+		a, armed, p, idle = m.last(c), m.armed, m.parked, !m.busy
+		timer := m.timer
+		m.parked, m.timer, m.endedAt = nil, nil, now
+		m.mu.Unlock()
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+	before := a.giveUp()
+	if c.layers.FreeOnTimeout || a.stage.Load() != nil {
+		a.free()
+	}
+	if m == nil && before&(entered|ended) == entered { // a late outcome will want to know
+		m = c.slow()
+		m.mu.Lock()
+		m.endedAt = c.scope().Now()
+		m.mu.Unlock()
+	}
+	if m != nil && c.layers.Retry != nil && idle {
+		if before&entered != 0 {
+			m.t.run.Entered = true
+		}
+		err = c.layers.Retry.Fail(c.ctx(), &m.t.run, err)
+	}
+	if c.p.hooks.fallback != nil && c.p.wantsFallback(c.ctx(), err, how) {
+		c.future.to(deciding, sealed)
+		c.fallBack(err, how)
+	} else {
+		var zero T
+		c.finish(zero, err, how)
+	}
+
+	switch {
+	case slot != nil:
+		a.CancelIn(slot, end)
+	case armed != nil && armed.Slot() != nil:
+		armed.Cancel(end)
+	}
+	if p != nil {
+		p.q.Leave(&p.Waiter)
+	}
+	a.cancelStage()
+	return true
+}
+
+// stopFallback ends a call whose fallback is running.
+func (c *call[T]) stopFallback(m *more[T], err error, how ending) bool {
+	if !c.future.to(sealed, deciding) {
+		return false
+	}
+	m.mu.Lock()
+	cancel := m.cancel
+	m.mu.Unlock()
+	var zero T
+	c.finish(zero, err, how)
+	if cancel != nil {
+		cancel()
+	}
+	return true
+}
+
+// checkWork tells those who wait for the work's end if it has come.
+func (c *call[T]) checkWork(m *more[T]) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.workDone != nil && !m.workOver && c.workIsOver(m) {
+		m.workOver = true
+		close(m.workDone)
+	}
+}
+
+// workIsOver reports whether the future has ended and no attempt runs.
+func (c *call[T]) workIsOver(m *more[T]) bool {
+	first := c.first.flags.Load()
+	return c.future.ended() && first&(entered|ended) != entered && (m == nil || m.alive.Load() == 0)
+}
+
+func (c *call[T]) workDone() <-chan struct{} {
+	c.observe()
+	m := c.slow() // before the look: who ends something looks for it afterwards
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c.workIsOver(m) {
+		return closedChan
+	}
+	if m.workDone == nil {
+		m.workDone = make(chan struct{})
+	}
+	return m.workDone
+}
+
+func (c *call[T]) workPoll() (v T, complete bool, err error) {
+	m := c.more.Load()
+	if !c.workIsOver(m) {
+		return v, false, nil
+	}
+	if m != nil {
+		m.mu.Lock()
+		work := m.work
+		m.mu.Unlock()
+		if work != nil {
+			return work.v, true, work.err
+		}
+	}
+	return c.future.v, true, c.future.err
+}
+
+func (c *call[T]) cancelRequested() bool {
+	a := &c.first
+	if m := c.more.Load(); m != nil {
+		m.mu.Lock()
+		a = m.last(c)
+		m.mu.Unlock()
+	}
+	return a.flags.Load()&givenUp != 0
+}
+
+// observe moves the deadline of the attempt under way into the synctest bubble
+// that the caller is in, if the registry was not made there: from then on, who
+// completes the future is in the bubble too. It reports whether that is so.
+func (c *call[T]) observe() (foreign bool) {
+	s := c.scope()
+	if !s.Foreign() {
+		return false
+	}
+	a := &c.first
+	if m := c.more.Load(); m != nil {
+		m.mu.Lock()
+		if m.armed != nil {
+			a = m.armed
+		}
+		m.mu.Unlock()
+	}
+	if a.Slot() != nil {
+		a.Observe()
+	}
+	return true
+}
