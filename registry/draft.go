@@ -1,0 +1,151 @@
+package registry
+
+import (
+	"maps"
+	"slices"
+
+	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/policy/bulkhead"
+	"resilience4cata.dev/go/policy/circuitbreaker"
+	"resilience4cata.dev/go/policy/ratelimit"
+	"resilience4cata.dev/go/policy/retry"
+	"resilience4cata.dev/go/registry/config"
+)
+
+// draft is the instances that pipelines need, before anything is registered: a
+// build adds one pipeline to what is there, and a reload plays all builds again,
+// in their order, against the new configuration.
+type draft struct {
+	config    *config.Config
+	retries   drafts[retry.Config, *retry.Policy]
+	breakers  drafts[circuitbreaker.Config, *circuitbreaker.Policy]
+	limiters  drafts[ratelimit.Config, *ratelimit.Policy]
+	bulkheads drafts[bulkhead.Config, *bulkhead.Policy]
+}
+
+// drafts are those of one kind.
+type drafts[C any, P shared[C]] struct {
+	kind   *kind[C, P]
+	old    instances[C, P]
+	again  bool                       // a reload: old ones are wanted anew
+	wanted map[string]*instance[C, P] // new, or with new settings
+}
+
+// newDraft begins a draft; r.mu is held until it is committed or forgotten.
+func (r *Registry) newDraft(c *config.Config, again bool) *draft {
+	return &draft{
+		config:    c,
+		retries:   drafts[retry.Config, *retry.Policy]{&retries, r.retries, again, nil},
+		breakers:  drafts[circuitbreaker.Config, *circuitbreaker.Policy]{&breakers, r.breakers, again, nil},
+		limiters:  drafts[ratelimit.Config, *ratelimit.Policy]{&limiters, r.limiters, again, nil},
+		bulkheads: drafts[bulkhead.Config, *bulkhead.Policy]{&bulkheads, r.bulkheads, again, nil},
+	}
+}
+
+// add adds what a pipeline needs that is built at place.
+func (d *draft) add(p *resolved, place string, m *mistakes) {
+	d.retries.add(d.config, &p.retry, place, m)
+	d.breakers.add(d.config, &p.breaker, place, m)
+	d.limiters.add(d.config, &p.limiter, place, m)
+	m.take(p.timeout.err)
+	d.bulkheads.add(d.config, &p.bulkhead, place, m)
+}
+
+func (d *drafts[C, P]) add(c *config.Config, l *layer[C], place string, m *mistakes) {
+	if !l.built {
+		return
+	}
+	if !l.on { // it is not validated either, but for its place in the file
+		m.take(l.err)
+		return
+	}
+	in := d.wanted[l.id]
+	if in == nil && !d.again {
+		in = d.old[l.id]
+	}
+	if in != nil {
+		d.kind.join(c, l, place, in, m)
+		return
+	}
+	m.take(l.err)
+	in = &instance[C, P]{kind: d.kind, id: l.id, place: place, settings: l.Settings, config: l.Config}
+	if old := d.old[l.id]; old != nil {
+		in.place = old.place
+		d.kind.keep(&in.config, old.config)
+	}
+	if d.wanted == nil {
+		d.wanted = map[string]*instance[C, P]{}
+	}
+	d.wanted[l.id] = in
+}
+
+// make makes the policies that are not there yet, which nobody sees until commit.
+func (d *draft) make(s *scope.Scope, m *mistakes) {
+	d.retries.make(s, m)
+	d.breakers.make(s, m)
+	d.limiters.make(s, m)
+	d.bulkheads.make(s, m)
+}
+
+func (d *drafts[C, P]) make(s *scope.Scope, m *mistakes) {
+	for _, id := range slices.Sorted(maps.Keys(d.wanted)) {
+		if in := d.wanted[id]; d.old[id] == nil {
+			p, err := d.kind.make(s, id, in.config)
+			m.take(err)
+			in.policy, in.applied = p, in.config
+		}
+	}
+}
+
+// commit registers all, and returns what puts the new settings of living
+// policies in force: to be called without r.mu.
+func (d *draft) commit(r *Registry) (apply []func()) {
+	apply = d.retries.commit(r, apply)
+	apply = d.breakers.commit(r, apply)
+	apply = d.limiters.commit(r, apply)
+	return d.bulkheads.commit(r, apply)
+}
+
+func (d *drafts[C, P]) commit(r *Registry, apply []func()) []func() {
+	for _, id := range slices.Sorted(maps.Keys(d.wanted)) {
+		in, old := d.wanted[id], d.old[id]
+		if old == nil {
+			d.old[id] = in
+			continue
+		}
+		changed := !sameValues(old.settings, in.settings)
+		old.settings, old.config = in.settings, in.config
+		if changed {
+			old.changes++
+			apply = append(apply, func() { old.apply(r) })
+		}
+	}
+	return apply
+}
+
+// apply puts the wanted settings in force. That may let waiting calls go on,
+// and so call users' functions: no lock is held, and two reloads may overtake
+// each other. Whoever finds that the settings were changed meanwhile does it
+// again, so that the last ones stay.
+func (in *instance[C, P]) apply(r *Registry) {
+	for {
+		r.mu.Lock()
+		c, old, changes := in.config, in.applied, in.changes
+		r.mu.Unlock()
+		// The settings were validated: there is no error.
+		_ = in.policy.Reconfigure(in.kind.live(c, old, in.policy.Config()))
+		r.mu.Lock()
+		done := changes == in.changes
+		if done {
+			in.applied = c
+		}
+		r.mu.Unlock()
+		if done {
+			return
+		}
+	}
+}
+
+func sameValues(a, b []config.Setting) bool {
+	return slices.EqualFunc(a, b, func(x, y config.Setting) bool { return x.Path == y.Path && x.Value == y.Value })
+}
