@@ -194,8 +194,15 @@ func (p *Policy) sample(t Permit, failed bool) {
 		now = p.scope.Now()
 		slow = t.slow(now)
 	}
-	found := g.win.add(failed, slow, now)
-	if g.forced || !g.set.trips(found) {
+	if g.forced {
+		g.win.add(failed, slow, now)
+		return
+	}
+	if !g.set.trips(g.win.add(failed, slow, now)) {
+		return
+	}
+	found := g.win.recount(now)
+	if !g.set.trips(found) {
 		return
 	}
 	if now == 0 {

@@ -82,12 +82,18 @@ func TestListenersMayCallBack(t *testing.T) {
 	var l tape
 	var p *circuitbreaker.Policy
 	var seen []circuitbreaker.State
+	telling := false
 	p = heard(t, clk, func(ctx context.Context, e policy.Event) {
 		l.listen(ctx, e)
 		change, ok := e.(circuitbreaker.StateChanged)
 		if !ok {
 			return
 		}
+		if telling {
+			t.Errorf("%s>%s is told in the middle of another change", change.From, change.To)
+		}
+		telling = true
+		defer func() { telling = false }()
 		seen = append(seen, p.State(), p.Snapshot().State)
 		permit, _ := p.Allow()
 		permit.Record(nil)

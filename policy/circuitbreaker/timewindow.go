@@ -89,6 +89,9 @@ func (w *timeWindow) advance(interval int64) {
 
 func (w *timeWindow) count(now int64) tally { return w.sum(w.interval(now)) }
 
+// recount is count: buckets only grow, so that it is never above anything.
+func (w *timeWindow) recount(now int64) tally { return w.count(now) }
+
 // sum adds up the buckets from interval back. Within a bucket it reads the
 // failures before the samples and a writer moves them in the other order, so
 // that a failure that is seen has its sample seen too.

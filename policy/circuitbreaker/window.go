@@ -1,6 +1,9 @@
 package circuitbreaker
 
-import "sync/atomic"
+import (
+	"math/bits"
+	"sync/atomic"
+)
 
 // tally is what a window holds.
 type tally struct{ samples, failed, slow int64 }
@@ -13,12 +16,13 @@ func (t tally) failureRatio() float64 {
 	return float64(t.failed) / float64(t.samples)
 }
 
-// window keeps the samples of one closed generation. Both methods are safe for
+// window keeps the samples of one closed generation. The methods are safe for
 // concurrent use and take no lock. now is the scope's time; a count window does
 // not look at it.
 type window interface {
 	add(failed, slow bool, now int64) tally // adds a sample and counts
 	count(now int64) tally
+	recount(now int64) tally // as count, but never above what was written
 }
 
 func newWindow(c *Config) window {
@@ -38,11 +42,16 @@ func sameWindow(a, b *Config) bool {
 //
 // A sample takes the next place in the ring with one atomic addition, and then
 // writes its bits there. Each bit operation tells whether it changed the bit,
-// and only then is the sum moved, so that the sums are always those of the
-// bits that were written: no sample is lost or counted twice, whatever the
-// interleaving. Two samples that are a whole ring apart and meet at one place
-// may be written in either order; that is all the approximation there is. A
-// good sample over a good one, the usual case, is one addition and two loads.
+// and only then is the sum moved: no sample is lost or counted twice, whatever
+// the interleaving, and when nobody writes, the sums are exact. Two samples that
+// are a whole ring apart and meet at one place may be written in either order;
+// that is all the approximation there is. A good sample over a good one, the
+// usual case, is one addition and three loads.
+//
+// While others write, a sum may be ahead of the bits or behind them by as many
+// samples as there are writers between their bit and their sum. Behind does no
+// harm (see count); ahead could open a breaker that should stay closed, so that
+// whoever is about to open it counts the bits themselves.
 type countWindow struct {
 	size  int64
 	taken atomic.Int64 // samples so far: the next place is taken % size
@@ -72,8 +81,8 @@ func (w *countWindow) add(failed, slow bool, _ int64) tally {
 // put writes one bit and returns by how much the sum of the bits changed. A bit
 // that is right already is not written: that load is the write's place in the
 // order of things.
-func put(bits []atomic.Uint32, place uint32, on bool) int64 {
-	word, mask := &bits[place/32], uint32(1)<<(place%32)
+func put(words []atomic.Uint32, place uint32, on bool) int64 {
+	word, mask := &words[place/32], uint32(1)<<(place%32)
 	switch {
 	case on == (word.Load()&mask != 0):
 		return 0
@@ -95,14 +104,30 @@ func put(bits []atomic.Uint32, place uint32, on bool) int64 {
 // others found, that one opens the breaker if it must be.
 func (w *countWindow) count(int64) tally {
 	sums := w.sums.Load()
-	// A bit is set before its sum moves, so that between the two another writer
-	// may clear it and move the sum first: a half can be below zero for a
-	// moment, and then it has borrowed from the other.
+	// A writer that clears a bit may move the sum before the one that had set
+	// it: a half can be below zero for a moment, and then it has borrowed from
+	// the other.
 	failed := int64(int32(sums))
 	slow := (sums - failed) >> 32
+	samples := min(w.taken.Load(), w.size)
 	return tally{
-		samples: min(w.taken.Load(), w.size),
-		failed:  max(failed, 0),
-		slow:    max(slow, 0),
+		samples: samples,
+		failed:  min(max(failed, 0), samples),
+		slow:    min(max(slow, 0), samples),
 	}
+}
+
+// recount counts the bits. The last of several writers finds in them what it
+// finds in the sums, so that nothing which must open the breaker is missed.
+func (w *countWindow) recount(int64) tally {
+	t := tally{failed: ones(w.failed), slow: ones(w.slow)}
+	t.samples = min(w.taken.Load(), w.size)
+	return t
+}
+
+func ones(words []atomic.Uint32) (n int64) {
+	for i := range words {
+		n += int64(bits.OnesCount32(words[i].Load()))
+	}
+	return n
 }
