@@ -124,14 +124,9 @@ func acquire(ctx context.Context, p *bulkhead.Policy) <-chan error {
 	return result
 }
 
-// pending reports whether nothing came out yet.
+// pending reports whether nothing came out of acquire yet.
 func pending(result <-chan error) bool {
-	select {
-	case <-result:
-		return false
-	default:
-		return true
-	}
+	return len(result) == 0
 }
 
 // counts are the numbers of a snapshot that tests compare.

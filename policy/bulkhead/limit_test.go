@@ -257,7 +257,7 @@ func TestReconfigure_G7_KeepsALimitSetAtRunTime(t *testing.T) {
 // S-2: the admitted count goes on where the field in the state word ends.
 func TestAdmittedIsExactAcrossCarries(t *testing.T) {
 	p, _ := newPassive(t, bulkhead.Config{MaxConcurrent: 3})
-	for i := range uint64(4 * bulkhead.Carried) {
+	for i := range 4 * bulkhead.Carried {
 		mustAcquire(t, p)
 		if got := p.Snapshot().Admitted; got != i+1 {
 			t.Fatalf("admitted %d, want %d", got, i+1)

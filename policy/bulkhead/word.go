@@ -34,7 +34,6 @@ const (
 )
 
 func (s word) inUse() int       { return int(s & maxSlots) }
-func (s word) limit() int       { return int(s >> limitShift & maxSlots) }
 func (s word) free() bool       { return s&maxSlots < s>>limitShift&maxSlots }
 func (s word) isMarked() bool   { return s&marked != 0 }
 func (s word) admitted() uint64 { return uint64(s &^ marked >> admitShift) }
