@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"context"
 	"errors"
 
 	"resilience4cata.dev/go/internal/waitq"
@@ -11,18 +10,19 @@ import (
 // once it was released. They are out of the policy's queue and belong to the
 // batch alone. The zero value is empty.
 type batch struct {
-	inline waitq.Queue       // blocked in Enter: waking is closing a channel
-	async  waitq.Queue       // from EnterAsync: waking runs code of others
-	ctxs   []context.Context // of async, in the same order
+	inline waitq.Queue // blocked in Enter: waking is closing a channel
+	async  waitq.Queue // from EnterAsync: waking runs code of others
+	tells  []func()    // of async, in the same order
 }
 
-func (b *batch) add(w *waitq.Waiter, ctx context.Context, async bool) {
-	if !async {
+// add puts a settled waiter into the batch; tell is nil for one from Enter.
+func (b *batch) add(w *waitq.Waiter, tell func()) {
+	if tell == nil {
 		b.inline.Push(w)
 		return
 	}
 	b.async.Push(w)
-	b.ctxs = append(b.ctxs, ctx)
+	b.tells = append(b.tells, tell)
 }
 
 // wake wakes the waiters, in their order. If the goroutine is ours, nobody is
@@ -38,9 +38,9 @@ func (p *Policy) wake(b *batch, ours bool) {
 	for i := 0; b.async.Len() > 0; i++ {
 		w := b.async.Pop()
 		if w.State() == waitq.Refused && errors.Is(w.Err(), ErrLimited) {
-			p.tell(b.ctxs[i])
+			b.tells[i]()
 		}
-		if p.scope.System() && !(ours && b.async.Len() == 0) {
+		if p.scope.System() && (!ours || b.async.Len() > 0) {
 			go w.Wake()
 		} else {
 			w.Wake()

@@ -147,7 +147,7 @@ func FuzzModel(f *testing.F) {
 
 // TestModelSeeded does the same with the awkward rates and drawn programs.
 func TestModelSeeded(t *testing.T) {
-	for seed := range uint64(400) {
+	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		program := make([]byte, 100)
 		for i := range program {

@@ -164,12 +164,12 @@ func add(now int64, d time.Duration) int64 {
 	return now + int64(d)
 }
 
-// remember marks w as one from EnterAsync, with the context of its call.
+// remember marks w as one from EnterAsync.
 func (p *Policy) remember(ctx context.Context, w *waitq.Waiter) {
 	if p.async == nil {
-		p.async = make(map[*waitq.Waiter]context.Context)
+		p.async = make(map[*waitq.Waiter]func())
 	}
-	p.async[w] = ctx
+	p.async[w] = func() { p.tell(ctx) }
 }
 
 // remove takes w out of the queue and reports false if it was not in it.
@@ -187,10 +187,10 @@ func (p *Policy) grant(b *bucket, at int64, woken *batch) (some bool) {
 	for p.queue.Len() > 0 && p.due(b) <= at {
 		some = true
 		w := p.queue.Front()
-		ctx, async := p.async[w]
+		tell := p.async[w]
 		p.remove(w)
 		if w.Grant() {
-			woken.add(w, ctx, async)
+			woken.add(w, tell)
 			p.counts.Line()[admitted].Add(1)
 		} else { // it is gone, and its turn goes to the next
 			p.tat -= b.cost
@@ -241,10 +241,10 @@ func (p *Policy) close() {
 	p.closed = true
 	var woken batch
 	for w := p.queue.Front(); w != nil; w = p.queue.Front() {
-		ctx, async := p.async[w]
+		tell := p.async[w]
 		p.remove(w)
 		if w.Refuse(scope.ErrClosed) {
-			woken.add(w, ctx, async)
+			woken.add(w, tell)
 		}
 	}
 	p.disarm()

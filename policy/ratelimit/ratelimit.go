@@ -33,13 +33,13 @@ type Policy struct {
 	counts *stripe.Set
 
 	mu     sync.Mutex
-	tat    int64       // what the sealed word stands for
-	shift  int64       // ns by which the clock is behind the bucket; see locate
-	queue  waitq.Queue // the word stays sealed while it holds somebody
-	async  map[*waitq.Waiter]context.Context
-	timer  clock.Timer // pending for the first in the queue; nil when it is empty
-	armed  uint64      // which timer that is: a late call of an earlier one does nothing
-	closed bool        // sealed for ever
+	tat    int64                    // what the sealed word stands for
+	shift  int64                    // ns by which the clock is behind the bucket; see locate
+	queue  waitq.Queue              // the word stays sealed while it holds somebody
+	async  map[*waitq.Waiter]func() // who came by EnterAsync, and how to tell of its refusal
+	timer  clock.Timer              // pending for the first in the queue; nil when it is empty
+	armed  uint64                   // which timer that is: a late call of an earlier one does nothing
+	closed bool                     // sealed for ever
 }
 
 // Counters of Policy.counts.

@@ -56,11 +56,11 @@ func (p *Policy) replan(c *Config, woken *batch) {
 			p.tat += b.cost
 			continue
 		}
-		ctx, async := p.async[w]
+		tell := p.async[w]
 		p.remove(w)
 		if w.Refuse(&Error{Instance: p.id, Wait: wait}) {
 			refused++
-			woken.add(w, ctx, async)
+			woken.add(w, tell)
 		}
 	}
 	p.counts.Line()[rejected].Add(uint64(refused))

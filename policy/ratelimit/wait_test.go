@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -174,7 +175,7 @@ func TestField_RL10_CancelledWaiterGivesItsPlaceBack(t *testing.T) {
 			}
 			newcomer := enqueue(t, p, m, time.Hour)
 			m.Advance(10 * time.Second)
-			want := append(tt.want, tt.newDue)
+			want := slices.Concat(tt.want, []time.Duration{tt.newDue})
 			for i := range want {
 				if want[i] > 0 {
 					want[i] *= time.Second
@@ -311,7 +312,7 @@ func TestField_RL12_LeavesAtItsDueInstant(t *testing.T) {
 // never neither, and no permit too many.
 func TestGrantAgainstLeave(t *testing.T) {
 	p := newOn(t, clock.System(), ratelimit.Per(1, 20*time.Microsecond), ratelimit.Burst(1))
-	const rounds = 3000
+	const rounds = 1000
 	var granted, left, refused atomic.Int64
 	var wg sync.WaitGroup
 	for g := range 4 {
