@@ -1,0 +1,104 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"resilience4cata.dev/go/policy"
+)
+
+// Error is one mistake in a configuration; list them with
+// [policy.ConfigErrors].
+type Error = policy.ConfigError
+
+// maxMistakes ends the collecting: a reader who is shown a thousand mistakes has
+// the wrong file, and a hostile one could otherwise make us write gigabytes.
+const maxMistakes = 1000
+
+// place is where something stands in a file. The zero place is unknown.
+type place struct{ line, col int }
+
+// report collects mistakes.
+type report struct {
+	file string
+	errs []*Error
+	seen map[mistakeKey]bool
+	full bool
+}
+
+// add notes a mistake, unless the same one was noted for the same place: what
+// stands under an anchor is read once for each of its aliases.
+func (r *report) add(e Error) {
+	if r.full {
+		return
+	}
+	if e.File == "" {
+		e.File = r.file
+	}
+	if k := (mistakeKey{e.File, e.Line, e.Col, e.Code, e.Got}); e.Line > 0 {
+		if r.seen[k] {
+			return
+		}
+		if r.seen == nil {
+			r.seen = map[mistakeKey]bool{}
+		}
+		r.seen[k] = true
+	}
+	r.errs = append(r.errs, &e)
+	if len(r.errs) == maxMistakes {
+		r.full = true
+	}
+}
+
+// mistakeKey tells mistakes apart.
+type mistakeKey struct {
+	file      string
+	line, col int
+	code, got string
+}
+
+// finish returns the mistakes, sorted by position and joined; nil without any.
+func (r *report) finish() error {
+	if len(r.errs) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(r.errs, func(a, b *Error) int {
+		return cmp.Or(
+			cmp.Compare(b2i(a.File == envFile), b2i(b.File == envFile)),
+			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col),
+			cmp.Compare(a.Code, b.Code), cmp.Compare(a.Got, b.Got),
+		)
+	})
+	joined := make([]error, len(r.errs), len(r.errs)+1)
+	for i, e := range r.errs {
+		joined[i] = e
+	}
+	if r.full {
+		joined = append(joined, &Error{Code: codeLimit, File: r.file,
+			Got: "there are more than " + strconv.Itoa(maxMistakes) + " mistakes", Hint: "mend these first"})
+	}
+	return errors.Join(joined...)
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// quote writes s between quotes, shortened if it is long.
+func quote(s string) string {
+	const most = 80
+	if len(s) > most {
+		cut := most
+		for cut > 0 && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		return strconv.Quote(s[:cut]) + "…"
+	}
+	return strconv.Quote(s)
+}

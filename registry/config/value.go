@@ -1,0 +1,278 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// origin is where a setting came from.
+type origin struct {
+	file string // "env" for the environment
+	place
+}
+
+// String is the origin as [Setting.Origin] has it.
+func (o origin) String() string {
+	if o.file == envFile || o.line == 0 {
+		return o.file
+	}
+	return o.file + ":" + strconv.Itoa(o.line)
+}
+
+// setting is one value that was given for an attribute.
+type setting struct {
+	attr  *attribute
+	value any // time.Duration, int, float64, bool or string, by attr.kind
+	path  string
+	origin
+}
+
+// mistake returns an error at the setting.
+func (s *setting) mistake(code, got, hint string) Error {
+	return Error{Code: code, Path: s.path, Got: got, Hint: hint, File: s.file, Line: s.line, Col: s.col}
+}
+
+// Numbers are decimal: YAML's 010 is eight and its 1_0 is ten, which nobody
+// expects of a limit.
+var (
+	decimalInt   = regexp.MustCompile(`^[-+]?(0|[1-9][0-9]*)$`)
+	decimalFloat = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
+)
+
+// read returns the value of n as a asks for it, or what is wrong with it.
+func (a *attribute) read(n *node) (any, *fault) {
+	switch {
+	case n.shape == shapeNull && a.code != codeEnabled:
+		return nil, &fault{n.place, codeNull, "the value is null", "give " + a.wants() + ", or leave the key out"}
+	case n.shape >= shapeMap:
+		return nil, a.wrong(n, "")
+	case a.endless && n.text == unlimited && a.kind == kindDuration:
+		return time.Duration(-1), nil
+	case a.endless && n.text == unlimited:
+		return -1, nil
+	}
+	switch a.kind {
+	case kindDuration:
+		return a.readDuration(n)
+	case kindInt:
+		if n.shape != shapeInt || !decimalInt.MatchString(n.text) {
+			return nil, a.wrong(n, a.numberHint(n, decimalInt))
+		}
+		v, err := strconv.Atoi(n.text)
+		if err == nil && v == -1 && a.endless {
+			return nil, a.wrong(n, "write "+unlimited)
+		}
+		if err != nil {
+			return nil, &fault{n.place, codeRange, clip(n.text) + " is too large", "give a smaller number"}
+		}
+		return v, nil
+	case kindFloat:
+		v, err := strconv.ParseFloat(n.text, 64)
+		switch {
+		case !decimalFloat.MatchString(n.text):
+			return nil, a.wrong(n, a.numberHint(n, decimalFloat))
+		case err != nil: // to YAML, too, a number that is too large is text
+			return nil, &fault{n.place, codeRange, clip(n.text) + " is too large", "give a smaller number"}
+		case n.shape == shapeString:
+			return nil, a.wrong(n, a.numberHint(n, decimalFloat))
+		}
+		return v, nil
+	case kindBool:
+		if n.shape != shapeBool {
+			return nil, a.wrong(n, boolHint(n.text))
+		}
+		return strings.EqualFold(n.text, "true"), nil
+	case kindWord:
+		if n.shape != shapeString || !slices.Contains(a.words, n.text) {
+			return nil, a.wrong(n, didYouMean(n.text, a.words, ""))
+		}
+		return n.text, nil
+	default: // kindID
+		if n.shape != shapeString {
+			return nil, a.wrong(n, "write it in quotes")
+		}
+		if got := checkID(n.text); got != "" {
+			return nil, &fault{n.place, codeID, got, "ids are compared exactly"}
+		}
+		return n.text, nil
+	}
+}
+
+func (a *attribute) readDuration(n *node) (any, *fault) {
+	if n.shape == shapeBool || n.shape == shapeNull {
+		return nil, a.wrong(n, "")
+	}
+	d, err := time.ParseDuration(n.text)
+	switch {
+	case err == nil && d >= 0 && strings.HasPrefix(n.text, "-"):
+		return nil, &fault{n.place, codeDuration, quote(n.text) + " is not a duration", "did you mean 0s?"}
+	case err == nil && d == -1 && a.endless:
+		f := a.wrong(n, "write "+unlimited)
+		f.got = clip(n.text) + " is not " + a.wants()
+		return nil, f
+	case err == nil:
+		return d, nil
+	}
+	if decimalFloat.MatchString(n.text) {
+		f := &fault{n.place, codeDuration, clip(n.text) + " has no unit", durationHint}
+		if t := strings.TrimPrefix(n.text, "+") + "s"; isDuration(t) {
+			f.hint = "did you mean " + t + "?"
+		}
+		return nil, f
+	}
+	f := &fault{n.place, codeDuration, quote(n.text) + " is not a duration", durationHint}
+	switch t := strings.ToLower(strings.ReplaceAll(n.text, " ", "")); {
+	case a.endless && Nearest(n.text, []string{unlimited}) != "":
+		f.hint = `did you mean "unlimited"?`
+	case isDuration(t):
+		f.hint = "did you mean " + t + "?"
+	case strings.HasSuffix(t, "d") && isDuration(t[:len(t)-1]+"h"):
+		f.hint = "there is no unit for days: write hours, 24h"
+	}
+	return nil, f
+}
+
+const durationHint = "write a number and a unit, such as 250ms, 2s or 1m30s"
+
+func isDuration(t string) bool {
+	_, err := time.ParseDuration(t)
+	return err == nil
+}
+
+// wrong is the fault of a value of another type than a asks for.
+func (a *attribute) wrong(n *node, hint string) *fault {
+	f := &fault{n.place, codeType, n.shape.String() + " is not " + a.wants(), hint}
+	switch n.shape {
+	case shapeString:
+		f.got = quote(n.text) + " is not " + a.wants()
+	case shapeInt, shapeFloat, shapeBool:
+		f.got = clip(n.text) + " is not " + a.wants()
+	}
+	if a.code == codeEnabled {
+		f.code = codeEnabled
+	}
+	return f
+}
+
+// wants says what a legal value is.
+func (a *attribute) wants() string {
+	or := ""
+	if a.endless {
+		or = " or " + unlimited
+	}
+	switch a.kind {
+	case kindDuration:
+		return "a duration" + or
+	case kindInt:
+		return "a whole number" + or
+	case kindFloat:
+		return "a number"
+	case kindBool:
+		return "true or false"
+	case kindWord:
+		return strings.Join(a.words[:len(a.words)-1], ", ") + " or " + a.words[len(a.words)-1]
+	default:
+		return "the text of an id"
+	}
+}
+
+func (a *attribute) numberHint(n *node, legal *regexp.Regexp) string {
+	switch {
+	case n.shape == shapeString && legal.MatchString(n.text):
+		return "write it without quotes"
+	case n.shape == shapeString && a.endless:
+		return didYouMean(n.text, []string{unlimited}, "")
+	case n.shape == shapeInt:
+		return "write it in decimal digits"
+	}
+	return ""
+}
+
+func boolHint(text string) string {
+	switch strings.ToLower(text) {
+	case "yes", "y", "on", "1", "true", "enabled":
+		return "did you mean true?"
+	case "no", "n", "off", "0", "false", "disabled":
+		return "did you mean false?"
+	}
+	if near := Nearest(text, []string{"true", "false"}); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "write true or false"
+}
+
+// outside returns what is wrong with the size of a value, "" for nothing. It
+// looks at the value alone: what values say together is for the policy.
+func (a *attribute) outside(v any) (got, hint string) {
+	var x float64
+	switch v := v.(type) {
+	case time.Duration:
+		x = float64(v)
+	case int:
+		x = float64(v)
+	case float64:
+		x = v
+	default:
+		return "", ""
+	}
+	if a.in.holds(x) || a.endless && x == -1 {
+		return "", ""
+	}
+	hint = "give a value " + a.in.text
+	if a.endless {
+		hint += ", or " + unlimited
+	}
+	if a.code == codeTimeout {
+		return format(a, v) + " is not a positive duration", "give a duration above 0, such as 2s, or leave the timeout out"
+	}
+	return format(a, v) + " is out of range", hint
+}
+
+// format writes a value as a file would have it.
+func format(a *attribute, v any) string {
+	switch v := v.(type) {
+	case time.Duration:
+		if a.endless && v == -1 {
+			return unlimited
+		}
+		return v.String()
+	case int:
+		if a.endless && v == -1 {
+			return unlimited
+		}
+		return strconv.Itoa(v)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case bool:
+		return strconv.FormatBool(v)
+	default:
+		s, _ := v.(string) // an attribute has no other kind
+		return s
+	}
+}
+
+// checkID returns what is wrong with an id, "" for nothing (G-1).
+func checkID(id string) string {
+	switch {
+	case id == "":
+		return "the id is empty"
+	case strings.TrimSpace(id) != id:
+		return quote(id) + " begins or ends with a space"
+	case !utf8.ValidString(id) || strings.ContainsFunc(id, func(r rune) bool { return !unicode.IsGraphic(r) }):
+		return quote(id) + " has characters that cannot be printed"
+	}
+	return ""
+}
+
+// clip shortens a long text that is shown without quotes.
+func clip(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "…" // numbers: one byte a character
+	}
+	return s
+}
