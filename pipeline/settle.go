@@ -136,6 +136,9 @@ func (c *call[T]) complete(a *attempt[T], v T, err error, how ending) {
 	if m := c.more.Load(); m != nil && how == returned {
 		c.remember(m, a, v, err, how)
 	}
+	if err != nil && how == returned && c.ctx().Err() != nil {
+		how = callerEnded // judged by the caller's context, never by the error
+	}
 	if err != nil && c.p.hooks.fallback != nil && c.p.wantsFallback(c.ctx(), err, how) {
 		if c.future.to(pending, sealed) {
 			c.fallBack(err, how)
@@ -154,7 +157,11 @@ func (c *call[T]) lost(a *attempt[T], v T, err error, how ending) {
 	switch how {
 	case returned, panicked:
 		c.late(a, v, err, how, true)
-	case timedOut, outOfTime, refused, callerEnded, closed:
+	case callerEnded:
+		if a.flags.Load()&ended != 0 && a.flags.Load()&entered != 0 {
+			c.late(a, v, err, how, true)
+		}
+	case timedOut, outOfTime, refused, closed:
 	}
 	if m := c.more.Load(); m != nil && m.t.probe != nil {
 		m.t.probe.ignored()
