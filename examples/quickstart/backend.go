@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// backend is the dependency: a real server on loopback.
+type backend struct {
+	url     string
+	server  *httptest.Server
+	gate    chan struct{} // closed: stuck handlers go on
+	once    sync.Once
+	flaky   atomic.Int32
+	serving atomic.Int32
+	peak    atomic.Int32
+}
+
+func startBackend() *backend {
+	b := &backend{gate: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/fast", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "fast report") })
+	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
+		select { // a good citizen: stops when its client has gone
+		case <-time.After(3 * time.Second):
+			fmt.Fprint(w, "slow report")
+		case <-r.Context().Done():
+		}
+	})
+	mux.HandleFunc("/stuck", func(w http.ResponseWriter, _ *http.Request) {
+		<-b.gate // ignores everything
+		fmt.Fprint(w, "late report")
+	})
+	mux.HandleFunc("/flaky", func(w http.ResponseWriter, _ *http.Request) {
+		if b.flaky.Add(1)%3 != 0 { // two failures, then a success
+			http.Error(w, "try again", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprint(w, "third time lucky")
+	})
+	mux.HandleFunc("/down", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "down", http.StatusInternalServerError)
+	})
+	mux.HandleFunc("/busy", func(w http.ResponseWriter, _ *http.Request) {
+		n := b.serving.Add(1)
+		defer b.serving.Add(-1)
+		for p := b.peak.Load(); n > p && !b.peak.CompareAndSwap(p, n); p = b.peak.Load() {
+		}
+		time.Sleep(30 * time.Millisecond)
+		fmt.Fprint(w, "busy report")
+	})
+	b.server = httptest.NewServer(mux)
+	b.url = b.server.URL
+	return b
+}
+
+func (b *backend) release() { b.once.Do(func() { close(b.gate) }) }
+
+func (b *backend) close() {
+	b.release()
+	b.server.Close()
+}

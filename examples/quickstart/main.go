@@ -1,0 +1,41 @@
+// Quickstart is the main job on real input: it starts an HTTP server on
+// loopback whose endpoints are fast, slow, stuck, flaky and busy, calls them
+// through pipelines in all three forms, and prints what each caller got and what
+// became of the work afterwards. It exits within five seconds.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+)
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run is the whole program, for its test as well.
+func run(ctx context.Context, out io.Writer) error {
+	backend := startBackend()
+	defer backend.close()
+
+	s, err := newService(backend.url)
+	if err != nil {
+		return err
+	}
+	say := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
+
+	s.timeouts(ctx, say)
+	s.futures(ctx, say)
+	s.stages(ctx, say)
+	s.retries(ctx, say)
+	s.limits(ctx, say)
+	s.budget(ctx, say)
+	s.breaker(ctx, say)
+	backend.release() // let the stuck handlers go, and their late outcomes come in
+	return s.snapshot(ctx, out, say)
+}
