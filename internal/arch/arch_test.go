@@ -44,6 +44,7 @@ func TestImportsFindsWrongArrow(t *testing.T) {
 		{"policy to its neighbor", "policy/retry/retry.go", "resilience4cata.dev/go/policy/timeout", "policy/retry must not import policy/timeout"},
 		{"policy to the test suite", "policy/retry/retry.go", "resilience4cata.dev/go/internal/conform", "policy/retry must not import internal/conform"},
 		{"policy to internal", "policy/retry/retry.go", "resilience4cata.dev/go/internal/scope", ""},
+		{"policy to what knows the policies", "policy/fallback/option.go", "resilience4cata.dev/go/internal/stack", "policy/fallback must not import internal/stack"},
 		{"vocabulary to clock", "policy/event.go", "resilience4cata.dev/go/clock", "policy must not import clock"},
 		{"call context to clock", "internal/callctx/context.go", "resilience4cata.dev/go/clock", "internal/callctx must not import clock"},
 		{"wheel to stripe", "internal/wheel/wheel.go", "resilience4cata.dev/go/internal/stripe", ""},
@@ -96,7 +97,10 @@ func TestChecksFindWhatTheyAreFor(t *testing.T) {
 			"policy/retry/doc.go": "package retry", "policy/retry/config.go": "package retry",
 			"policy/retry/retry.go": "package retry\n\ntype Config struct{}",
 		}, "type Config belongs in policy/retry/config.go"},
-		{"no file of the policy's name", alike, map[string]string{"policy/retry/doc.go": "package retry"}, "policy/retry: policy folder has no retry.go"},
+		{"no doc.go", alike, map[string]string{"policy/retry/retry.go": "package retry"}, "policy/retry: policy folder has no doc.go"},
+		{"policy in another file", alike, map[string]string{
+			"policy/retry/doc.go": "package retry", "policy/retry/config.go": "package retry\n\ntype Policy struct{}",
+		}, "type Policy belongs in policy/retry/retry.go"},
 
 		{"comment", comment, map[string]string{"a/a.go": "// Package a is.\npackage a"}, ""},
 		{"no comment", comment, map[string]string{"a/a.go": "package a"}, "a: package has no package comment"},
