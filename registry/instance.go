@@ -76,6 +76,11 @@ func (k *kind[C, P]) belongs(key string) bool {
 	return key != "enabled" && key != "name" && !slices.Contains(k.layer, key)
 }
 
+// missing reports whether nobody gives a setting that has no default.
+func (k *kind[C, P]) missing(s config.Setting) bool {
+	return s.Origin == originDefault && s.Value == "0" && slices.Contains(k.required, k.key(s))
+}
+
 // says reports whether the layer says anything of the instance that it uses:
 // code, or a section that does not hold for the instance anyway. Otherwise it
 // only names it.
@@ -111,8 +116,7 @@ func (k *kind[C, P]) join(c *config.Config, l *layer[C], place string, in *insta
 	m.take(k.ofLayer(l, says))
 	if says {
 		k.compare(in.id, l.Settings, place, in.settings, in.place, m, func(s config.Setting) bool {
-			key := k.key(s)
-			return k.belongs(key) && (s.Origin != originDefault || !slices.Contains(k.required, key))
+			return k.belongs(k.key(s)) && !k.missing(s)
 		})
 	}
 }
@@ -128,7 +132,7 @@ func (k *kind[C, P]) ofLayer(l *layer[C], says bool) error {
 			if e.Path != key && !strings.HasSuffix(e.Path, "."+k.section+"."+key) {
 				continue
 			}
-			about = k.belongs(key) && (!says || s.Origin == originDefault && slices.Contains(k.required, key))
+			about = k.belongs(key) && (!says || k.missing(s))
 		}
 		if !about {
 			m.take(e)

@@ -1,0 +1,163 @@
+package registry_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"resilience4cata.dev/go/pipeline"
+	"resilience4cata.dev/go/policy/bulkhead"
+	"resilience4cata.dev/go/policy/ratelimit"
+	"resilience4cata.dev/go/policy/retry"
+	"resilience4cata.dev/go/registry"
+)
+
+func TestCheck_G8_Contradictions(t *testing.T) {
+	const s = time.Second
+	type builder = *pipeline.Builder[int]
+	for name, tc := range map[string]struct {
+		build func(b builder) builder
+		want  string // "" for none; else the code and a part of the text
+	}{
+		"bulkhead wait in timeout": {
+			func(b builder) builder {
+				return b.Timeout(2*s).Bulkhead(bulkhead.MaxConcurrent(2), bulkhead.MaxWait(5*s))
+			},
+			"R4C-CHK-002 warning bulkhead wait 5s can never be served inside timeout 2s",
+		},
+		"equal is too late": {
+			func(b builder) builder {
+				return b.Timeout(2*s).Bulkhead(bulkhead.MaxConcurrent(2), bulkhead.MaxWait(2*s))
+			},
+			"R4C-CHK-002 warning bulkhead wait 2s can never be served inside timeout 2s",
+		},
+		"fits": {func(b builder) builder {
+			return b.Timeout(2*s).Bulkhead(bulkhead.MaxConcurrent(2), bulkhead.MaxWait(1*s))
+		}, ""},
+		"no bound of its own": {func(b builder) builder { return b.Timeout(2*s).Bulkhead(bulkhead.MaxConcurrent(2), bulkhead.Queue(5)) }, ""},
+		"bulkhead wait in maxDuration": {
+			func(b builder) builder {
+				return b.Retry(retry.MaxDuration(3*s), retry.Reserve(s)).Bulkhead(bulkhead.MaxConcurrent(2), bulkhead.MaxWait(2*s))
+			},
+			"R4C-CHK-002 warning bulkhead wait 2s can never be served inside maxDuration 3s - reserve 1s = 2s",
+		},
+		"limiter wait in maxDuration": {
+			func(b builder) builder {
+				return b.Retry(retry.MaxDuration(3*s)).RateLimit(ratelimit.PerSecond(1), ratelimit.MaxWait(4*s))
+			},
+			"R4C-CHK-003 warning rate limiter wait 4s can never be served inside maxDuration 3s",
+		},
+		"limiter wait is outside the timeout": {func(b builder) builder {
+			return b.Timeout(s).RateLimit(ratelimit.PerSecond(1), ratelimit.MaxWait(4*s))
+		}, ""},
+		"no second attempt after a timeout": {
+			func(b builder) builder {
+				return b.Timeout(2*s).Retry(retry.MaxDuration(2*s+100*time.Millisecond), retry.Constant(100*time.Millisecond))
+			},
+			"R4C-CHK-004 warning maxDuration 2.1s leaves no room for a second attempt after one that times out: timeout 2s + delay 100ms = 2.1s",
+		},
+		"room for a second attempt": {func(b builder) builder {
+			return b.Timeout(2*s).Retry(retry.MaxDuration(3*s), retry.Constant(100*time.Millisecond))
+		}, ""},
+		"no second attempt at all": {
+			func(b builder) builder { return b.Retry(retry.MaxDuration(2*s), retry.Constant(3*s)) },
+			"R4C-CHK-004 warning maxDuration 2s leaves no room for a second attempt: the delay before it is at least 3s",
+		},
+		"one attempt needs no room": {func(b builder) builder {
+			return b.Timeout(2*s).Retry(retry.MaxAttempts(1), retry.MaxDuration(2*s))
+		}, ""},
+		"limit 1 and async retries": {
+			func(b builder) builder { return b.Timeout(s).Retry().Bulkhead(bulkhead.MaxConcurrent(1)) },
+			"R4C-CHK-006 info bulkhead limit 1, no waiting, and a retry",
+		},
+		"limit 1 that frees": {func(b builder) builder {
+			return b.Timeout(s).Retry().Bulkhead(bulkhead.MaxConcurrent(1), bulkhead.FreeOnTimeout())
+		}, ""},
+		"limit 1 that waits": {func(b builder) builder {
+			return b.Timeout(s).Retry().Bulkhead(bulkhead.MaxConcurrent(1), bulkhead.Queue(3))
+		}, ""},
+		"immediate retries on a limit of their own": {func(b builder) builder { return b.Retry(retry.Constant(0)).RateLimit(ratelimit.PerSecond(1)) }, ""},
+	} {
+		r, _ := newRegistry(t)
+		built(t, tc.build(pipeline.New[int](r, "p")))
+		var got []string
+		for _, f := range r.Check() {
+			if f.ID != "p" {
+				t.Errorf("%s: id %q", name, f.ID)
+			}
+			got = append(got, f.Code+" "+f.Severity+" "+f.Text)
+		}
+		switch {
+		case tc.want == "" && len(got) > 0, tc.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], tc.want)):
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func TestCheck_G8_RetriesAtOnceOnASharedLimit(t *testing.T) {
+	r, _ := newRegistry(t)
+	built(t, pipeline.New[int](r, "a").Retry(retry.Constant(0)).RateLimit(ratelimit.PerSecond(5), ratelimit.Name("x")))
+	built(t, pipeline.New[int](r, "b").Retry(retry.Constant(0), retry.Budget(.1, 1)).RateLimit(ratelimit.Name("x")))
+	built(t, pipeline.New[int](r, "c").Retry().RateLimit(ratelimit.Name("x")))
+	built(t, pipeline.New[int](r, "d").Retry(retry.Constant(0), retry.Unlimited()).Bulkhead(bulkhead.MaxConcurrent(5), bulkhead.Name("y")))
+	built(t, pipeline.New[int](r, "e").Bulkhead(bulkhead.Name("y")))
+	got := r.Check()
+	if len(got) != 2 || got[0].Code != "R4C-CHK-005" || got[0].ID != "a" || got[1].ID != "d" {
+		t.Fatalf("%+v", got)
+	}
+	for i, part := range []string{`3 attempts with delay 0s and no budget on the rate limiter "x"`, `unlimited number of attempts with delay 0s and no budget on the bulkhead "y"`} {
+		if !strings.Contains(got[i].Text, part) {
+			t.Errorf("%q is not in %q", part, got[i].Text)
+		}
+	}
+}
+
+func TestCheck_G6_UnusedInstances(t *testing.T) {
+	r, _ := newRegistry(t, registry.WithConfig(parse(t, `
+instances:
+  reports: {bulkhead: {maxConcurrent: 1}}
+  reprots: {bulkhead: {maxConcurrent: 1}}
+  shared:  {rateLimiter: {limit: 1}}
+  lonely:  {rateLimiter: {limit: 1}}
+`)))
+	if n := len(r.Check()); n != 4 {
+		t.Errorf("%d findings before anything is built", n)
+	}
+	built(t, pipeline.New[int](r, "reports").Bulkhead().RateLimit(ratelimit.Name("shared")))
+	want := []registry.Finding{
+		{"R4C-CHK-001", "lonely", "warning", "the configuration has an instance that no pipeline asks for (resilience.yaml:6): build it or remove it"},
+		{"R4C-CHK-001", "reprots", "warning", `the configuration has an instance that no pipeline asks for (resilience.yaml:4): did you mean "reports"?`},
+	}
+	got := r.Check()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	got[0].ID = "changed"
+	if diff := cmp.Diff(want, r.Snapshot().Findings); diff != "" {
+		t.Errorf("in the snapshot (-want +got)\n%s", diff)
+	}
+}
+
+// Hints are bounded: two thousand on both sides would be four million pairs.
+func TestCheck_G6_ManyUnusedInstancesAreFoundInBoundedTime(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("instances:\n")
+	for i := range 2000 {
+		text.WriteString("  an-instance-with-a-long-name-" + strconv.Itoa(i) + ": {bulkhead: {maxConcurrent: 1}}\n")
+	}
+	r, _ := newRegistry(t, registry.WithConfig(parse(t, text.String())))
+	for i := range 2000 {
+		built(t, pipeline.New[int](r, "an-instance-with-a-long-nome-"+strconv.Itoa(i)))
+	}
+	begin := time.Now()
+	got := r.Check()
+	if took := time.Since(begin); len(got) != 2000 || took > 5*time.Second {
+		t.Errorf("%d findings in %v", len(got), took)
+	}
+	if !strings.Contains(got[0].Text, "did you mean") || strings.Contains(got[1999].Text, "did you mean") {
+		t.Errorf("%v\n%v", got[0], got[1999])
+	}
+}
