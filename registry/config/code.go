@@ -1,6 +1,6 @@
 package config
 
-// The codes of this package's mistakes; docs/errors.md catalogues them.
+// The codes of this package's mistakes; docs/errors.md lists them.
 const (
 	codeDuration = "R4C-ATR-001" // duration does not parse
 	codeTimeout  = "R4C-ATR-002" // timeout not positive

@@ -24,7 +24,7 @@ const (
 
 var codePattern = regexp.MustCompile(`R4C-[A-Z]{3}-[0-9]{3}`)
 
-// Rule G-4: codes are stable and catalogued. Every code that the code of this
+// Rule G-4: codes are stable and listed. Every code that the code of this
 // repository makes has an entry.
 func TestDocsErrorsCataloguesEveryCodeInUse(t *testing.T) {
 	text, err := os.ReadFile(cataloguePath)
@@ -84,7 +84,7 @@ func TestDocsErrorsExamplesAreTrue(t *testing.T) {
 		t.Fatalf("%d entries", len(entries))
 	}
 	for _, entry := range entries {
-		code := strings.SplitN(entry, "\n", 2)[0]
+		code, _, _ := strings.Cut(entry, "\n")
 		for _, part := range []string{"**Cause.**", "**Way out.**"} {
 			if !strings.Contains(entry, part) {
 				t.Errorf("%s has no %s", code, part)

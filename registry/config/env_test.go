@@ -119,6 +119,6 @@ func TestMistakesOfTheEnvironmentAreToldTogether(t *testing.T) {
 	}
 	_, err = c.WithEnv([]string{"RESILIENCE4CATA_SETS=x"})
 	if err == nil || !strings.Contains(err.Error(), `unknown variable "RESILIENCE4CATA_SETS" (did you mean "RESILIENCE4CATA_SET"?)`) {
-		t.Errorf("a misspelt variable: %v", err)
+		t.Errorf("a misspelled variable: %v", err)
 	}
 }

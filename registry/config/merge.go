@@ -57,8 +57,10 @@ func merge[C any](c *Config, id, policyName string, code Code[C], defaults C) *m
 	if code.Base != "" {
 		base := c.base(code.Base)
 		if base == nil {
-			m.mistakes.add(Error{Code: codeBase, Policy: policyName, ID: id, Path: "config",
-				Got: "unknown config " + quote(code.Base), Hint: c.baseHint(code.Base)})
+			m.mistakes.add(Error{
+				Code: codeBase, Policy: policyName, ID: id, Path: "config",
+				Got: "unknown config " + quote(code.Base), Hint: c.baseHint(code.Base),
+			})
 		}
 		l.base = at(base)
 	}
@@ -103,8 +105,10 @@ func (m *merged) resolveName(l levels, inCode string) {
 		delete(m.values, a)
 	}
 	if m.byCode && l.own != nil {
-		m.mistakes.add(Error{Code: codeMisplaced, Policy: m.section.policy, ID: m.id, Path: l.own.path, File: l.own.file, Line: l.own.line, Col: l.own.col,
-			Got: "the layer is named " + quote(m.name) + " in code, so this section cannot apply", Hint: "move it to " + pathOf(topInstances, m.name) + "." + m.section.key})
+		m.mistakes.add(Error{
+			Code: codeMisplaced, Policy: m.section.policy, ID: m.id, Path: l.own.path, File: l.own.file, Line: l.own.line, Col: l.own.col,
+			Got: "the layer is named " + quote(m.name) + " in code, so this section cannot apply", Hint: "move it to " + pathOf(topInstances, m.name) + "." + m.section.key,
+		})
 	}
 }
 

@@ -30,8 +30,10 @@ func Load(path string) (*Config, error) {
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".yaml", ".yml", ".json":
 	default:
-		return nil, &Error{Code: codeFile, File: path, Got: "the ending " + quote(ext) + " is not known",
-			Hint: "name the file .yaml, .yml or .json"}
+		return nil, &Error{
+			Code: codeFile, File: path, Got: "the ending " + quote(ext) + " is not known",
+			Hint: "name the file .yaml, .yml or .json",
+		}
 	}
 	data, err := read(path)
 	if err != nil {

@@ -38,6 +38,7 @@ func (r *report) add(e Error) {
 	if e.File == "" {
 		e.File = r.file
 	}
+	nameOwner(&e)
 	if k := (mistakeKey{e.File, e.Line, e.Col, e.Code, e.Got}); e.Line > 0 {
 		if r.seen[k] {
 			return
@@ -50,6 +51,26 @@ func (r *report) add(e Error) {
 	r.errs = append(r.errs, &e)
 	if len(r.errs) == maxMistakes {
 		r.full = true
+	}
+}
+
+// nameOwner fills in the instance and the policy that the path of a file or the
+// environment leads through, if they are not there yet.
+func nameOwner(e *Error) {
+	if e.ID != "" || e.Policy != "" || e.Path == "" {
+		return
+	}
+	steps, _, problem := readPath(e.Path + "=")
+	if problem != "" || len(steps) < 2 {
+		return
+	}
+	if steps[0].text == topInstances {
+		e.ID = steps[1].text
+	}
+	if len(steps) > 2 {
+		if i := sectionIndex(steps[2].text); i >= 0 {
+			e.Policy = sections[i].policy
+		}
 	}
 }
 
@@ -77,8 +98,10 @@ func (r *report) finish() error {
 		joined[i] = e
 	}
 	if r.full {
-		joined = append(joined, &Error{Code: codeLimit, File: r.file,
-			Got: "there are more than " + strconv.Itoa(maxMistakes) + " mistakes", Hint: "mend these first"})
+		joined = append(joined, &Error{
+			Code: codeLimit, File: r.file,
+			Got: "there are more than " + strconv.Itoa(maxMistakes) + " mistakes", Hint: "mend these first",
+		})
 	}
 	return errors.Join(joined...)
 }

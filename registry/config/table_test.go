@@ -28,8 +28,11 @@ var structs = map[string]struct {
 	validate        func(any) error
 }{
 	"retry": {retry.Default(), retry.Config{MaxAttempts: 3, Backoff: "constant", Factor: 1, Budget: &retry.BudgetConfig{}}, func(c any) error { return c.(retry.Config).Validate() }},
-	"circuitbreaker": {circuitbreaker.Default(), circuitbreaker.Config{FailureRatio: 1, MinCalls: 1, Window: 1 << 20, HalfOpenCalls: 1},
-		func(c any) error { return c.(circuitbreaker.Config).Validate() }},
+	"circuitbreaker": {
+		circuitbreaker.Default(),
+		circuitbreaker.Config{FailureRatio: 1, MinCalls: 1, Window: 1 << 20, HalfOpenCalls: 1},
+		func(c any) error { return c.(circuitbreaker.Config).Validate() },
+	},
 	"ratelimit": {ratelimit.Default(), ratelimit.Config{Limit: 1, Period: 1, Burst: 1}, func(c any) error { return c.(ratelimit.Config).Validate() }},
 	"timeout":   {timeout.Default(), timeout.Config{Value: 1}, func(c any) error { return c.(timeout.Config).Validate() }},
 	"bulkhead":  {bulkhead.Default(), bulkhead.Config{MaxConcurrent: 1}, func(c any) error { return c.(bulkhead.Config).Validate() }},

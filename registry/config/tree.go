@@ -1,7 +1,6 @@
 package config
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -216,12 +215,4 @@ func (b *builder) merge(n *node, m *yaml.Node, have map[string]place, depth int)
 	default:
 		n.faults = append(n.faults, fault{at(m), codeType, "<< merges a section, not " + b.build(m, depth+1).shape.String(), "refer to an anchor at a section"})
 	}
-}
-
-// value returns the value of key, or nil.
-func (n *node) value(key string) *node {
-	if i := slices.IndexFunc(n.entries, func(e entry) bool { return e.key == key }); i >= 0 {
-		return n.entries[i].value
-	}
-	return nil
 }

@@ -147,10 +147,10 @@ func isDuration(t string) bool {
 // wrong is the fault of a value of another type than a asks for.
 func (a *attribute) wrong(n *node, hint string) *fault {
 	f := &fault{n.place, codeType, n.shape.String() + " is not " + a.wants(), hint}
-	switch n.shape {
-	case shapeString:
+	switch {
+	case n.shape == shapeString:
 		f.got = quote(n.text) + " is not " + a.wants()
-	case shapeInt, shapeFloat, shapeBool:
+	case n.shape < shapeMap && n.shape != shapeNull:
 		f.got = clip(n.text) + " is not " + a.wants()
 	}
 	if a.code == codeEnabled {

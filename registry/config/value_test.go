@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	stdcmp "cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -139,8 +140,12 @@ func TestSeed0_Conform_72_EachIllegalValueIsNamed(t *testing.T) {
 			}
 			continue
 		}
+		policies := map[string]string{"rateLimiter": "ratelimit", "circuitBreaker": "circuitbreaker"}
+		if want := stdcmp.Or(policies[tc.section], tc.section); e.Policy != want {
+			t.Errorf("%s.%s: %s: Policy %q, want %q", tc.section, tc.key, tc.value, e.Policy, want)
+		}
 		path := fmt.Sprintf(`instances."a".%s.%s`, tc.section, tc.key)
-		if e.Code != tc.code || e.Got != tc.got || e.Hint != tc.hint || e.Path != path || e.Line != 1 || e.Col == 0 {
+		if e.Code != tc.code || e.Got != tc.got || e.Hint != tc.hint || e.Path != path || e.ID != "a" || e.Line != 1 || e.Col == 0 {
 			t.Errorf("%s.%s: %s\ngot  %v\nwant %s: %s (%s) [%s]", tc.section, tc.key, tc.value, e, path, tc.got, tc.hint, tc.code)
 		}
 	}
