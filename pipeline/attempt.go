@@ -32,14 +32,24 @@ const (
 // enter notes that the function is being entered. It reports false if the
 // attempt was given up before: then the function must not run.
 func (a *attempt[T]) enter() bool {
-	if a.flags.Or(entered)&givenUp != 0 {
-		a.flags.And(^entered)
-		return false
-	}
 	if a.n > 1 {
 		a.call.more.Load().alive.Add(1)
 	}
-	return true
+	for {
+		before := a.flags.Load()
+		if before&givenUp != 0 {
+			break
+		}
+		if a.flags.CompareAndSwap(before, before|entered) {
+			return true
+		}
+	}
+	if a.n > 1 {
+		m := a.call.more.Load()
+		m.alive.Add(-1)
+		a.call.checkWork(m)
+	}
+	return false
 }
 
 // giveUp notes that nobody waits for the attempt any more, and counts it as

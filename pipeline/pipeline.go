@@ -120,7 +120,7 @@ func (p *Pipeline[T]) attempt(ctx context.Context, t *try, fn func(context.Conte
 	if err != nil {
 		return v, err, refused
 	}
-	t.probe = newProbe(permit)
+	t.probe = newProbe(p.stack.Scope, permit)
 	ended := false
 	defer func() {
 		if !ended { // a panic or Goexit goes on

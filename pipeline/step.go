@@ -32,7 +32,7 @@ func (c *call[T]) advance(a *attempt[T], at step, fn task[T], own bool) (v T, er
 			if err != nil {
 				return v, err, refused, true
 			}
-			m.t.probe = newProbe(permit)
+			m.t.probe = newProbe(c.scope(), permit)
 		}
 		at = atLimiter
 	}

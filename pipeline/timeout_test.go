@@ -90,7 +90,7 @@ func TestTimeout_T7_OneNanosecondDecides(t *testing.T) {
 func TestField_TO03_TheCallersCancellationIsNoTimeout(t *testing.T) {
 	w := newWorld(t)
 	p := build(w, "x", func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
-		return b.Timeout(100 * time.Millisecond).Retry(retry.MaxAttempts(3), retry.Constant(0))
+		return b.Timeout(100*time.Millisecond).Retry(retry.MaxAttempts(3), retry.Constant(0))
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("client went away")

@@ -204,13 +204,16 @@ func (p *Pipeline[T]) expired(ctx context.Context, c *callctx.Context, d *deadli
 // if that wins, or when the attempt has returned.
 type probe struct {
 	callctx.Info
+	scope  *scope.Scope
 	permit circuitbreaker.Permit
 	told   atomic.Bool
 	number int
 	key    *callctx.Key
 }
 
-func newProbe(permit circuitbreaker.Permit) *probe { return &probe{permit: permit} }
+func newProbe(s *scope.Scope, permit circuitbreaker.Permit) *probe {
+	return &probe{scope: s, permit: permit}
+}
 
 func (b *probe) failure() {
 	if !b.told.Swap(true) {
@@ -223,9 +226,14 @@ func (b *probe) failure() {
 func (b *probe) Attempt() int      { return b.number }
 func (b *probe) Key() *callctx.Key { return b.key }
 
-// Ended hears of the deadline: a timeout is a failure from that instant on.
+// Ended hears of the deadline: a timeout is a failure from that instant on. The
+// goroutine is the wheel's to share: who listens to the breaker gets another.
 func (b *probe) Ended(_ *callctx.Context, v callctx.Verdict) (after func()) {
-	if v == callctx.Expired {
+	switch {
+	case v != callctx.Expired:
+	case b.scope.System() && b.scope.Listening():
+		go b.failure()
+	default:
 		b.failure()
 	}
 	return nil
