@@ -15,7 +15,7 @@ const (
 	// reach it often; where it does, one timer too many is started.
 	overdue = int64(250 * time.Millisecond)
 
-	// Bits of chain.run.
+	// States of chain.run.
 	idle     = 0
 	running  = 1
 	runAgain = 2

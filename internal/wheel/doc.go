@@ -37,11 +37,12 @@
 //	far and huge deadlines do not wrap                      TestField_WH02_HugeLimitsNeverFire, TestField_WH03_FarDeadlinesAreNeverEarly
 //	no wake is lost when the wheel goes quiet or wakes      TestNoWakeIsLostBetweenModes
 //	a finished call leaves nothing behind                   TestField_WH06_FinishedCallsLeaveNothing
+//	a start or an arm in the middle of a tick is safe       TestArmInTheMiddleOfATick, TestWheelGoesQuietBetweenStartAndArm
 //	one decision between finish and expiry                  TestFinishAgainstExpiry
 //	a blocked or panicking expiry delays no other           TestField_WH08_PanicsAreContained, TestBlockedExpiryDelaysNoOther
 //	Deadline agrees with the expiry and with itself         TestDeadlineIsFixedOnce, FuzzAgainstHeap
 //	one goroutine's many entries do not make it grow        TestManyEntriesFromOneGoroutine
-//	it shrinks after a peak; no entry is lost meanwhile     TestShrinksAfterPeak, TestNoEntryIsLostWhileSegmentsAreDropped
+//	it shrinks after a peak; no entry is lost meanwhile     TestShrinksAfterPeak, TestStaleArmKeepsItsSegmentOrLeaves
 //	no goroutine at rest, no wake-up at rest                TestQuietAtRest, TestNoGoroutineWhileTicking
 //	arm and finish allocate nothing                         TestArmAllocatesNothing
 //

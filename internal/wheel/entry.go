@@ -39,7 +39,7 @@ type Entry[E any] interface {
 	//	< 0    the same, negated: the entry was handed out to expire
 	//
 	// The owner may store Never at any time and must leave all else to
-	// Wheel.Deadline.
+	// Wheel.Deadline and Level.Rearm.
 	WheelStamp() *atomic.Int64
 
 	// WheelExpire is called at most once, after the deadline, on a goroutine

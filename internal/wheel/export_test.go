@@ -1,10 +1,12 @@
 package wheel
 
-import "unsafe"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 const (
 	RingLen    = ringLen
-	BlockLen   = blockLen
 	HotLen     = unsafe.Sizeof(hot{})
 	DistrustNS = distrust
 )
@@ -68,3 +70,13 @@ func (l *Level[E, P]) Blocks() int { return l.table.Load().cur.blocks() }
 
 // ForceScan makes the next tick compare the bounds of all the level's blocks.
 func (l *Level[E, P]) ForceScan() { l.low.Store(1) }
+
+// Stale is an arm that was interrupted after it had loaded the table.
+func (l *Level[E, P]) Stale() (publish func(e *E) *atomic.Pointer[E], kept func() bool) {
+	t := l.table.Load()
+	return func(e *E) *atomic.Pointer[E] {
+		s := &t.cur.slots[0]
+		s.CompareAndSwap(nil, e)
+		return s
+	}, func() bool { return l.kept(t) }
+}

@@ -179,6 +179,60 @@ func TestNoEntryIsLostWhileSegmentsAreDropped(t *testing.T) {
 	}
 }
 
+// The same step by step: an arm that was interrupted while its segment became an
+// old one, and publishes at each stage of the segment's end.
+func TestStaleArmKeepsItsSegmentOrLeaves(t *testing.T) {
+	for stage := range 4 {
+		o, w := newWorld()
+		l := w.Level(int64(time.Hour))
+		arm(w, new(call), time.Hour).finish()
+		startTicking(t, o, w)
+		publish, kept := l.Stale()
+		c := &call{start: -int64(2 * time.Hour), limit: int64(time.Hour)}
+		if stage == 0 { // while the segment is current
+			c.slot = publish(c)
+		}
+		l.Replace(l.Blocks() * 4)
+		if stage == 1 { // before a pass
+			c.slot = publish(c)
+		}
+		if stage < 2 {
+			keepBusy(o, w, 100*time.Duration(w.TickLen()))
+		}
+		if stage == 2 { // in mid-pass, behind its back
+			blocks := l.Blocks() / 4
+			for range (blocks-int(w.Ticks())%blocks)%blocks + blocks - 1 {
+				arm(w, new(call), time.Second).finish() // it must tick on
+				w.TickNow()
+			}
+			c.slot = publish(c)
+			if l.Segments() != 2 {
+				t.Fatal("dropped too early for this test")
+			}
+		}
+		if stage == 3 { // too late
+			keepBusy(o, w, 100*time.Duration(w.TickLen()))
+			if l.Segments() != 1 {
+				t.Fatal("an empty old segment was not dropped")
+			}
+			c.slot = publish(c)
+		}
+		stays := kept()
+		keepBusy(o, w, 100*time.Duration(w.TickLen()))
+		found := false
+		w.Each(func(e *call, _ *atomic.Pointer[call]) { found = found || e == c })
+		if want := stage < 3; stays != want || found != want {
+			t.Errorf("stage %d: may stay %v, found %v, want %v", stage, stays, found, want)
+		}
+		if c.finish(); stage < 3 {
+			keepBusy(o, w, 3*time.Second)
+			if l.Segments() != 1 {
+				t.Errorf("stage %d: %d segments in the end", stage, l.Segments())
+			}
+		}
+	}
+}
+
 // Many goroutines grow one level at once.
 func TestGrowthFromManyGoroutines(t *testing.T) {
 	w := newReal()

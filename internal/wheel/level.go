@@ -93,9 +93,9 @@ func (l *Level[E, P]) Arm(e *E, bound int64) *atomic.Pointer[E] {
 		if l.low.Load() > bound {
 			lower(&l.low, bound)
 		}
-		if l.table.Load() != t && !seg.pin() {
-			// The segment was dropped: see Wheel.drop. No tick has seen the
-			// entry there. Take it back, unless a visitor has taken it.
+		if !l.kept(t) {
+			// No tick has seen the entry there. Take it back, unless a visitor
+			// has taken it.
 			if s.CompareAndSwap(e, nil) {
 				continue
 			}
@@ -110,6 +110,10 @@ func (l *Level[E, P]) Arm(e *E, bound int64) *atomic.Pointer[E] {
 	}
 }
 
+// kept reports whether an entry that was published in t's current segment may
+// stay there. If not, the segment has been dropped: see drop.
+func (l *Level[E, P]) kept(t *table[E]) bool { return l.table.Load() == t || t.cur.pin() }
+
 // first makes the level's first table.
 func (l *Level[E, P]) first() *table[E] {
 	s := newSegment[E](l.wheel.minBlocks)
@@ -117,16 +121,22 @@ func (l *Level[E, P]) first() *table[E] {
 	return l.table.Load()
 }
 
-// probe finds a slot at random, and grows the level if there is none. From the
+// probe finds another slot, mostly at random, and grows the level if there is none. From the
 // same hint all would follow the same path, and a goroutine that starts
-// thousands of futures has one hint: only chance spreads them.
+// thousands of futures has one hint: past the first line only chance spreads
+// them.
 //
 //go:noinline
 func (l *Level[E, P]) probe(t *table[E], e *E) (_ *table[E], block uint32, slot *atomic.Pointer[E]) {
 	for {
 		seg := t.cur
-		for range probes {
+		for n := range probes {
 			h := rand.Uint64()
+			if n == 0 {
+				// The neighbors of the slot that was taken are in the cache, and
+				// one of them is free more often than not.
+				h = hint()
+			}
 			b := uint32(h>>32) & seg.mask
 			line := uint(b)<<blockBits | uint(h>>(64-blockBits))&^(lineLen-1)
 			for i := range uint(lineLen) {

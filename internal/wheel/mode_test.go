@@ -98,76 +98,115 @@ func TestTicksUntilTwoPassWithoutAnArm(t *testing.T) {
 const distrust = time.Duration(wheel.DistrustNS)
 
 // Between Start and Arm the wheel goes quiet: nobody is going to tick for this
-// entry's sake.
+// entry's sake. interrupted: within Start, which then gets the number of the very
+// tick that goes quiet.
 func TestWheelGoesQuietBetweenStartAndArm(t *testing.T) {
-	o, w := newWorld()
-	tick := time.Duration(w.TickLen())
-	startTicking(t, o, w)
-	c := &call{limit: int64(time.Second)}
-	var bound int64
-	c.start, bound = w.Start(c.limit)
-	if c.start < 0 {
-		t.Fatalf("start %d while ticking", c.start)
-	}
-	o.advance(10 * tick)
-	if w.Ticking() {
-		t.Fatal("still ticking")
-	}
-	c.slot = w.Level(c.limit).Arm(c, bound)
-	began := o.clock()
-	for c.fired.Load() == 0 && o.clock() < began+10*c.limit {
-		o.advance(time.Millisecond)
-	}
-	if took := o.clock() - began; took > c.limit+int64(2*tick) {
-		t.Errorf("fired after %v", time.Duration(took))
-	}
-}
-
-// An interval of tests by chance: entries started during the very tick that goes
-// quiet.
-func TestStartDuringTheTickThatGoesQuiet(t *testing.T) {
-	o := &world{now: 1}
-	cfg := o.config()
-	var inTick func()
-	cfg.Now = func() int64 {
-		if f := inTick; f != nil {
-			inTick = nil
-			f()
-		}
-		return o.clock()
-	}
-	for when := range 4 { // which of the tick's readings of the clock
-		o.now = 1
-		o.drop()
-		w := wheel.New[call](cfg)
-		w.Spawn(func(f func()) { f() })
+	for _, interrupted := range []bool{false, true} {
+		o, w := newWorld()
 		tick := time.Duration(w.TickLen())
 		startTicking(t, o, w)
 		c := &call{limit: int64(time.Second)}
-		o.advance(tick + tick/2) // one idle tick; the next goes quiet
-		skip := when
-		var hook func()
-		hook = func() {
-			if skip > 0 {
-				skip--
-				inTick = hook
-				return
-			}
-			arm(w, c, time.Second)
+		var bound int64
+		c.start, bound = w.Start(c.limit)
+		if c.start < 0 {
+			t.Fatalf("start %d while ticking", c.start)
 		}
-		inTick = hook
-		o.advance(10 * tick)
-		inTick = nil
-		if c.slot == nil {
-			continue
+		for w.Ticking() {
+			o.advance(tick)
 		}
-		began := c.began
+		if interrupted {
+			c.start = w.Ticks()
+		}
+		began := o.clock()
+		c.slot = w.Level(c.limit).Arm(c, bound)
 		for c.fired.Load() == 0 && o.clock() < began+10*c.limit {
 			o.advance(time.Millisecond)
 		}
-		if late := time.Duration(o.clock() - began - c.limit); late < 0 || late > 2*tick {
-			t.Errorf("reading %d: %v late", when, late)
+		if took := time.Duration(o.clock() - began - c.limit); took > 2*tick || interrupted && took < 0 {
+			t.Errorf("interrupted %v: fired %v late", interrupted, took)
 		}
+	}
+}
+
+// hooked returns a world and a wheel, and a function that lets f run at the n-th
+// reading of the clock from now.
+func hooked() (*world, *testWheel, func(n int, f func())) {
+	o := &world{now: 1}
+	cfg := o.config()
+	var hook func()
+	left := 0
+	cfg.Now = func() int64 {
+		if f := hook; f != nil {
+			if left--; left < 0 {
+				hook = nil
+				f()
+			}
+		}
+		return o.clock()
+	}
+	w := wheel.New[call](cfg)
+	w.Spawn(func(f func()) { f() })
+	return o, w, func(n int, f func()) { left, hook = n, f }
+}
+
+// At each reading of the clock in a tick, one that goes quiet or one that does
+// not, somebody arms. offset moves what the sweep looks at in that tick.
+func TestArmInTheMiddleOfATick(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		for when := range 4 {
+			for offset := range 4 {
+				for _, limit := range []time.Duration{0, time.Millisecond, 200 * time.Millisecond, 20 * time.Second} {
+					armInTick(t, busy, when, offset, limit)
+				}
+			}
+		}
+	}
+}
+
+func armInTick(t *testing.T, busy bool, when, offset int, limit time.Duration) {
+	t.Helper()
+	o, w, at := hooked()
+	w.Use(16 * time.Millisecond)
+	tick := time.Duration(w.TickLen())
+	arm(w, new(call), limit).finish()
+	startTicking(t, o, w)
+	keepBusy(o, w, time.Duration(offset)*tick)
+	if busy {
+		arm(w, new(call), limit).finish()
+	} else {
+		o.advance(tick + tick/2)
+	}
+	c := &call{onExpire: func(c *call) func() {
+		if late := time.Duration(o.clock() - c.began - c.limit); late < 0 || late > 2*tick {
+			t.Errorf("busy %v, reading %d, limit %v: %v late", busy, when, limit, late)
+		}
+		return nil
+	}}
+	at(when, func() { arm(w, c, limit) })
+	o.now += int64(3 * time.Millisecond) // late, but not too late
+	w.TickNow()
+	at(0, nil)
+	if c.slot == nil {
+		return // that tick did not read the clock so often
+	}
+	if d := w.Deadline(c); d < c.began+c.limit {
+		t.Errorf("busy %v, reading %d, limit %v: deadline %v early", busy, when, limit, time.Duration(c.began+c.limit-d))
+	}
+	o.advance(time.Minute)
+	if c.fired.Load() != 1 {
+		t.Errorf("busy %v, reading %d, limit %v: fired %d times", busy, when, limit, c.fired.Load())
+	}
+}
+
+// A callback that comes while a tick runs may be the one that was to serve an
+// entry which that tick has already passed: the tick must run again.
+func TestCallbackDuringATickRunsAnother(t *testing.T) {
+	_, w, at := hooked()
+	n := w.Ticks()
+	at(0, w.TickNow)
+	w.TickNow()
+	if got := w.Ticks() - n; got != 2 {
+		t.Errorf("%d ticks, want 2", got)
 	}
 }
 
