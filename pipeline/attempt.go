@@ -102,7 +102,9 @@ func (a *attempt[T]) returned(v T, err error, how ending) bool {
 	if verdict == callctx.InTime && before&givenUp == 0 {
 		return true
 	}
-	a.call.late(a, v, err, how, true)
+	if before&entered != 0 { // a refusal that comes after the call's end is nobody's outcome
+		a.call.late(a, v, err, how, true)
+	}
 	return false
 }
 

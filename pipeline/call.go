@@ -171,7 +171,7 @@ func (c *call[T]) mine(fn task[T]) bool { return fn.stage != nil || c.scope().Sy
 // the user's function may run on this goroutine.
 func (c *call[T]) drive(a *attempt[T], at step, fn task[T], own bool) {
 	for a != nil {
-		v, err, how, over := c.advance(a, at, fn, own)
+		v, how, over, err := c.advance(a, at, fn, own)
 		if !over {
 			return
 		}
@@ -182,7 +182,7 @@ func (c *call[T]) drive(a *attempt[T], at step, fn task[T], own bool) {
 // goRun is the goroutine of a function that was given to ExecuteAsync.
 func (a *attempt[T]) goRun(run func(context.Context) (T, error)) {
 	c := a.call
-	v, err, how, over := c.run(a, run)
+	v, how, over, err := c.run(a, run)
 	if over {
 		if next := c.settle(a, v, err, how); next != nil {
 			c.drive(next, atBreaker, c.more.Load().task, true)
@@ -192,7 +192,7 @@ func (a *attempt[T]) goRun(run func(context.Context) (T, error)) {
 
 // run calls the function and reports whether its result is the attempt's: it is
 // not if the attempt was given up before.
-func (c *call[T]) run(a *attempt[T], run func(context.Context) (T, error)) (v T, err error, how ending, over bool) { //nolint:revive // see retried
+func (c *call[T]) run(a *attempt[T], run func(context.Context) (T, error)) (v T, how ending, over bool, err error) {
 	finished := false
 	defer func() {
 		if finished {
@@ -207,7 +207,7 @@ func (c *call[T]) run(a *attempt[T], run func(context.Context) (T, error)) (v T,
 	}()
 	v, err = run(&a.Context)
 	finished = true
-	return v, err, returned, a.returned(v, err, returned)
+	return v, returned, a.returned(v, err, returned), err
 }
 
 // exited ends the attempt of a function that called runtime.Goexit.
@@ -220,16 +220,16 @@ func (c *call[T]) exited(a *attempt[T]) {
 
 // stage calls the function that starts the work. over is false if the call goes
 // on when the stage ends, or if the attempt was given up before.
-func (c *call[T]) stage(a *attempt[T], place scope.Place, begun bool, start func(context.Context) *Future[T]) (v T, err error, how ending, over bool) { //nolint:revive // see retried
-	stage, err, how, ok := c.startStage(a, start)
+func (c *call[T]) stage(a *attempt[T], place scope.Place, begun bool, start func(context.Context) *Future[T]) (v T, how ending, over bool, err error) {
+	stage, how, ok, err := c.startStage(a, start)
 	switch {
 	case !ok:
-		return v, err, how, a.returned(v, err, how)
+		return v, how, a.returned(v, err, how), err
 	case stage == nil:
-		return v, ErrNilStage, returned, a.returned(v, ErrNilStage, returned)
+		return v, returned, a.returned(v, ErrNilStage, returned), ErrNilStage
 	case stage.ended():
 		a.flags.Or(staged)
-		return stage.v, stage.err, returned, a.returned(stage.v, stage.err, returned)
+		return stage.v, returned, a.returned(stage.v, stage.err, returned), stage.err
 	}
 	a.stage.Store(stage)
 	if !begun {
@@ -240,14 +240,14 @@ func (c *call[T]) stage(a *attempt[T], place scope.Place, begun bool, start func
 	if a.flags.Load()&givenUp != 0 {
 		a.ran()
 		a.cancelStage()
-		return v, nil, returned, false
+		return v, returned, false, nil
 	}
 	c.follow(a, stage)
-	return v, nil, returned, false
+	return v, returned, false, nil
 }
 
 // startStage calls the user's function; ok is false if it did not return.
-func (c *call[T]) startStage(a *attempt[T], start func(context.Context) *Future[T]) (stage *Future[T], err error, how ending, ok bool) { //nolint:revive // see retried
+func (c *call[T]) startStage(a *attempt[T], start func(context.Context) *Future[T]) (stage *Future[T], how ending, ok bool, err error) {
 	defer func() {
 		if ok {
 			return
@@ -259,7 +259,7 @@ func (c *call[T]) startStage(a *attempt[T], start func(context.Context) *Future[
 		c.exited(a)
 	}()
 	stage = start(&a.Context)
-	return stage, nil, returned, true
+	return stage, returned, true, nil
 }
 
 // follow has a told when its stage ends.

@@ -60,16 +60,16 @@ func (h ending) kind() retry.Kind {
 // refusal says what it means that a policy did not let an attempt in: err is
 // the policy's own error, ErrClosed, or a context's. Where the context that
 // ended was the attempt's own, the attempt's deadline will tell.
-func refusal(ctx context.Context, err error) (error, ending) { //nolint:revive // see retried
+func refusal(ctx context.Context, err error) (ending, error) {
 	var own policy.Error
 	switch {
 	case errors.As(err, &own):
-		return err, refused
+		return refused, err
 	case errors.Is(err, scope.ErrClosed):
-		return err, closed
+		return closed, err
 	case ctx.Err() != nil:
-		return scope.Ended(ctx), callerEnded
+		return callerEnded, scope.Ended(ctx)
 	default:
-		return err, callerEnded
+		return callerEnded, err
 	}
 }

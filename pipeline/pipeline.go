@@ -73,7 +73,7 @@ func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, 
 	case ctx.Err() != nil:
 		err, how = scope.Ended(ctx), callerEnded
 	default:
-		v, err, how = p.retried(ctx, fn, values)
+		v, how, err = p.retried(ctx, fn, values)
 		if err != nil && how == returned && ctx.Err() != nil {
 			how = callerEnded // judged by the caller's context, never by the error
 		}
@@ -86,7 +86,7 @@ func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, 
 }
 
 // retried runs attempts until one is final. Between attempts nothing is held.
-func (p *Pipeline[T]) retried(ctx context.Context, fn func(context.Context) (T, error), values bool) (v T, err error, how ending) { //nolint:revive // the error belongs to the value; how explains both
+func (p *Pipeline[T]) retried(ctx context.Context, fn func(context.Context) (T, error), values bool) (v T, how ending, err error) {
 	l := p.stack.Layers()
 	t := try{layers: l, values: values}
 	if l.Retry == nil {
@@ -94,31 +94,28 @@ func (p *Pipeline[T]) retried(ctx context.Context, fn func(context.Context) (T, 
 	}
 	t.begin()
 	for {
-		v, err, how = p.attempt(ctx, &t, fn)
-		if err == nil && how == returned && p.hooks.retryIf == nil {
-			return v, nil, returned
-		}
+		v, how, err = p.attempt(ctx, &t, fn)
 		var delay time.Duration
 		var again bool
-		if v, err, how, delay, again = p.decide(ctx, &t, v, err, how); !again {
-			return v, err, how
+		if v, how, delay, again, err = p.decide(ctx, &t, v, err, how); !again {
+			return v, how, err
 		}
 		if stop := l.Retry.Pause(ctx, &t.run, delay); stop != nil {
-			err, how = t.giveUp(ctx, stop)
+			how, err = t.giveUp(ctx, stop)
 			var zero T
-			return zero, err, how
+			return zero, how, err
 		}
 	}
 }
 
 // attempt asks the circuit breaker, and tells it how the attempt ended.
-func (p *Pipeline[T]) attempt(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, err error, how ending) { //nolint:revive // see retried
+func (p *Pipeline[T]) attempt(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
 	if t.layers.Breaker == nil {
 		return p.limited(ctx, t, fn)
 	}
 	permit, err := t.layers.Breaker.Enter(ctx)
 	if err != nil {
-		return v, err, refused
+		return v, refused, err
 	}
 	t.probe = newProbe(p.stack.Scope, permit)
 	ended := false
@@ -127,19 +124,19 @@ func (p *Pipeline[T]) attempt(ctx context.Context, t *try, fn func(context.Conte
 			t.probe.failure()
 		}
 	}()
-	v, err, how = p.limited(ctx, t, fn)
+	v, how, err = p.limited(ctx, t, fn)
 	ended = true
 	p.judge(ctx, t, v, err, how)
-	return v, err, how
+	return v, how, err
 }
 
 // limited takes a permit of the rate limiter. Waiting for it is outside the
 // timeout; a permit that was taken stays spent.
-func (p *Pipeline[T]) limited(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, err error, how ending) { //nolint:revive // see retried
+func (p *Pipeline[T]) limited(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
 	if l := t.layers; l.Limiter != nil {
 		if err := l.Limiter.Enter(ctx, l.LimiterWait, t.until()); err != nil {
-			err, how = refusal(ctx, err)
-			return v, err, how
+			how, err = refusal(ctx, err)
+			return v, how, err
 		}
 	}
 	return p.timed(ctx, t, fn)
@@ -147,13 +144,13 @@ func (p *Pipeline[T]) limited(ctx context.Context, t *try, fn func(context.Conte
 
 // timed gives the attempt a context that ends at the attempt's deadline: after
 // the timeout, or when MaxDuration is over, whichever comes first.
-func (p *Pipeline[T]) timed(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, err error, how ending) { //nolint:revive // see retried
+func (p *Pipeline[T]) timed(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
 	if t.layers.Timeout == nil && !t.retrying {
 		return p.bulked(ctx, ctx, t, fn)
 	}
 	d, ok := p.deadline(ctx, t)
 	if !ok {
-		return v, nil, outOfTime
+		return v, outOfTime, nil
 	}
 	if d.plan == nil {
 		return p.bulked(ctx, ctx, t, fn)
@@ -167,27 +164,27 @@ func (p *Pipeline[T]) timed(ctx context.Context, t *try, fn func(context.Context
 			c.Finish()
 		}
 	}()
-	v, err, how = p.bulked(ctx, c, t, fn)
+	v, how, err = p.bulked(ctx, c, t, fn)
 	ended = true
 	if c.Finish() == callctx.Expired {
 		return p.expired(ctx, c, &d, t, v, err, how)
 	}
-	return v, err, how
+	return v, how, err
 }
 
 // bulked runs the function in a slot of the bulkhead. Waiting for the slot
 // counts against the attempt's deadline, and ends with its context c.
-func (p *Pipeline[T]) bulked(ctx, c context.Context, t *try, fn func(context.Context) (T, error)) (v T, err error, how ending) { //nolint:revive // see retried
+func (p *Pipeline[T]) bulked(ctx, c context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
 	if l := t.layers; l.Bulkhead != nil {
 		if err := l.Bulkhead.Enter(c, l.BulkheadWait); err != nil {
-			err, how = refusal(ctx, err)
-			return v, err, how
+			how, err = refusal(ctx, err)
+			return v, how, err
 		}
 		defer l.Bulkhead.Release()
 	}
 	t.enter()
 	v, err = fn(c)
-	return v, err, returned
+	return v, returned, err
 }
 
 // ID is the pipeline's id.

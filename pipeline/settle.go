@@ -13,7 +13,7 @@ func (c *call[T]) settle(a *attempt[T], v T, err error, how ending) (next *attem
 	m := c.more.Load()
 	if c.layers.Retry == nil && c.layers.Breaker == nil {
 		if how == outOfTime {
-			v, err, how, _, _ = c.p.decide(c.ctx(), &try{layers: c.layers}, v, err, how)
+			v, how, _, _, err = c.p.decide(c.ctx(), &try{layers: c.layers}, v, err, how)
 		}
 		c.complete(a, v, err, how)
 		return nil
@@ -30,7 +30,7 @@ func (c *call[T]) settle(a *attempt[T], v T, err error, how ending) (next *attem
 		c.p.judge(c.ctx(), t, v, err, how)
 	}
 	c.remember(m, a, v, err, how)
-	v, err, how, delay, again := c.p.decide(c.ctx(), t, v, err, how)
+	v, how, delay, again, err := c.p.decide(c.ctx(), t, v, err, how)
 	if !again {
 		c.give(m, 0)
 		c.complete(a, v, err, how)
@@ -92,7 +92,7 @@ func (c *call[T]) resume(m *more[T]) *attempt[T] {
 	var err error
 	var how ending
 	if stop != nil {
-		err, how = t.giveUp(c.ctx(), stop)
+		how, err = t.giveUp(c.ctx(), stop)
 	}
 	n := t.run.Attempt
 	m.mu.Lock()
@@ -206,7 +206,7 @@ func (c *call[T]) fallBack(err error, how ending) {
 	}
 	go func() {
 		defer cancel()
-		v, err, how := c.runFallback(ctx, err, how)
+		v, how, err := c.runFallback(ctx, err, how)
 		if c.future.to(sealed, deciding) {
 			c.finish(v, err, how)
 		} else if err == nil {
@@ -215,7 +215,7 @@ func (c *call[T]) fallBack(err error, how ending) {
 	}()
 }
 
-func (c *call[T]) runFallback(ctx context.Context, asked error, how ending) (v T, err error, _ ending) { //nolint:revive // see retried
+func (c *call[T]) runFallback(ctx context.Context, asked error, how ending) (v T, _ ending, err error) {
 	finished := false
 	defer func() {
 		if finished {
@@ -231,7 +231,7 @@ func (c *call[T]) runFallback(ctx context.Context, asked error, how ending) (v T
 	}()
 	v, err = c.p.fallBack(ctx, asked, &how)
 	finished = true
-	return v, err, how
+	return v, how, err
 }
 
 // late deals with the outcome of an attempt that was given up, or whose call had

@@ -21,18 +21,20 @@ const (
 // advance takes an attempt from a step on through the layers, in their order. It
 // reports over if the attempt has ended, with its result; else it waits, runs
 // elsewhere, or was given up.
-func (c *call[T]) advance(a *attempt[T], at step, fn task[T], own bool) (v T, err error, how ending, over bool) { //nolint:revive // see retried
+func (c *call[T]) advance(a *attempt[T], at step, fn task[T], own bool) (v T, how ending, over bool, err error) {
 	l, m, ctx := c.layers, c.more.Load(), c.ctx()
 	if at == atBreaker {
 		if m != nil && !c.turn(m, a) {
-			return v, nil, returned, false
+			return v, returned, false, nil
 		}
 		if l.Breaker != nil {
 			permit, err := l.Breaker.Enter(ctx)
 			if err != nil {
-				return v, err, refused, true
+				return v, refused, true, err
 			}
-			m.t.probe = newProbe(c.scope(), permit)
+			if !c.probing(m, newProbe(c.scope(), permit)) {
+				return v, returned, false, nil
+			}
 		}
 		at = atLimiter
 	}
@@ -40,11 +42,11 @@ func (c *call[T]) advance(a *attempt[T], at step, fn task[T], own bool) (v T, er
 		if l.Limiter != nil {
 			granted, err := c.limit(a, m, fn)
 			if err != nil {
-				err, how = refusal(ctx, err)
-				return v, err, how, true
+				how, err = refusal(ctx, err)
+				return v, how, true, err
 			}
 			if !granted {
-				return v, nil, returned, false
+				return v, returned, false, nil
 			}
 		}
 		at = atDeadline
@@ -54,11 +56,11 @@ func (c *call[T]) advance(a *attempt[T], at step, fn task[T], own bool) (v T, er
 	if at == atDeadline {
 		var ok bool
 		if place, begun, ok = c.arm(a, m, fn); !ok {
-			return v, nil, outOfTime, true
+			return v, outOfTime, true, nil
 		}
 		if !c.future.is(pending) { // ended from outside while the slot was not known
 			a.drop()
-			return v, nil, returned, false
+			return v, returned, false, nil
 		}
 		at = atBulkhead
 	}
@@ -67,20 +69,20 @@ func (c *call[T]) advance(a *attempt[T], at step, fn task[T], own bool) (v T, er
 			granted, err := c.bulk(a, m, place, begun)
 			if err != nil {
 				if !a.returned(v, err, refused) {
-					return v, nil, returned, false
+					return v, returned, false, nil
 				}
-				err, how = refusal(ctx, err)
-				return v, err, how, true
+				how, err = refusal(ctx, err)
+				return v, how, true, err
 			}
 			if !granted {
-				return v, nil, returned, false
+				return v, returned, false, nil
 			}
 		}
 	}
 	// atFunction
 	if !a.enter() {
 		a.free()
-		return v, nil, returned, false
+		return v, returned, false, nil
 	}
 	switch {
 	case fn.stage != nil:
@@ -89,7 +91,7 @@ func (c *call[T]) advance(a *attempt[T], at step, fn task[T], own bool) (v T, er
 		return c.run(a, fn.run)
 	default:
 		go a.goRun(fn.run)
-		return v, nil, returned, false
+		return v, returned, false, nil
 	}
 }
 
@@ -102,6 +104,21 @@ func (c *call[T]) turn(m *more[T], a *attempt[T]) bool {
 	}
 	m.cur = a
 	return true
+}
+
+// probing notes what the breaker waits for, unless the call has ended: then the
+// breaker has it back.
+func (c *call[T]) probing(m *more[T], b *probe) bool {
+	m.mu.Lock()
+	pending := c.future.is(pending)
+	if pending {
+		m.t.probe = b
+	}
+	m.mu.Unlock()
+	if !pending {
+		b.ignored()
+	}
+	return pending
 }
 
 // arm makes a's context, with its deadline: at once for a function that runs,
@@ -265,7 +282,7 @@ func (p *parked[T]) wake() {
 	if p.next == atFunction && !p.a.returned(zero, err, refused) {
 		return
 	}
-	err, how := refusal(c.ctx(), err)
+	how, err := refusal(c.ctx(), err)
 	if next := c.settle(p.a, zero, err, how); next != nil {
 		c.drive(next, atBreaker, m.task, p.own)
 	}

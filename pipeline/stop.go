@@ -53,11 +53,15 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 	}
 	a, armed := &c.first, &c.first
 	var p *parked[T]
+	var b *probe
 	idle := false
 	if m != nil {
 		now := c.scope().Now()
 		m.mu.Lock()
 		a, armed, p, idle = m.last(c), m.armed, m.parked, !m.busy
+		if idle { // else the driver is telling the breaker
+			b = m.t.probe
+		}
 		timer := m.timer
 		m.parked, m.timer, m.endedAt = nil, nil, now
 		m.mu.Unlock()
@@ -97,6 +101,9 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 	}
 	if p != nil {
 		p.q.Leave(&p.Waiter)
+	}
+	if b != nil { // the caller gave up: neither good nor bad
+		b.ignored()
 	}
 	a.cancelStage()
 	return true

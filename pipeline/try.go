@@ -64,7 +64,7 @@ func (t *try) link(c *callctx.Context) {
 
 // giveUp ends a call whose wait for the next attempt was cut short by stop. The
 // last attempt's error is remembered by the run.
-func (t *try) giveUp(ctx context.Context, stop error) (error, ending) { //nolint:revive // see retried
+func (t *try) giveUp(ctx context.Context, stop error) (ending, error) {
 	how := callerEnded
 	switch {
 	case errors.Is(stop, scope.ErrClosed):
@@ -72,24 +72,27 @@ func (t *try) giveUp(ctx context.Context, stop error) (error, ending) { //nolint
 	case errors.Is(stop, retry.ErrOutOfTime):
 		how = outOfTime
 	}
-	return t.layers.Retry.Fail(ctx, &t.run, stop), how
+	return how, t.layers.Retry.Fail(ctx, &t.run, stop)
 }
 
-// decide says, after an attempt that was no plain success, whether there is
-// another one and after which delay. Otherwise it returns the call's result.
-func (p *Pipeline[T]) decide(ctx context.Context, t *try, v T, err error, how ending) (_ T, _ error, _ ending, delay time.Duration, again bool) {
+// decide says, after an attempt, whether there is another one and after which
+// delay. Otherwise it returns the call's result.
+func (p *Pipeline[T]) decide(ctx context.Context, t *try, v T, err error, how ending) (_ T, _ ending, delay time.Duration, again bool, _ error) {
+	if err == nil && how == returned && p.hooks.retryIf == nil {
+		return v, returned, 0, false, nil
+	}
 	if !t.retrying {
 		if how == outOfTime {
 			err = retry.ErrOutOfTime
 		}
-		return v, err, how, 0, false
+		return v, how, 0, false, err
 	}
 	var zero T
 	switch how {
 	case callerEnded, closed: // in a wait for a permit or a slot
-		return zero, t.layers.Retry.Fail(ctx, &t.run, err), how, 0, false
+		return zero, how, 0, false, t.layers.Retry.Fail(ctx, &t.run, err)
 	case panicked:
-		return zero, err, how, 0, false
+		return zero, how, 0, false, err
 	case returned, timedOut, outOfTime, refused:
 	}
 	decision := retry.ByRules
@@ -101,7 +104,7 @@ func (p *Pipeline[T]) decide(ctx context.Context, t *try, v T, err error, how en
 				decision = retry.Yes
 			}
 		}); err == nil && decision == retry.No {
-			return v, nil, how, 0, false
+			return v, how, 0, false, nil
 		}
 	}
 	delay, stop := t.layers.Retry.Next(ctx, &t.run, how.kind(), err, decision)
@@ -109,11 +112,11 @@ func (p *Pipeline[T]) decide(ctx context.Context, t *try, v T, err error, how en
 		if how == returned && (err == nil || looked) {
 			p.discard(ctx, t.values, v)
 		}
-		return zero, err, how, delay, true
+		return zero, how, delay, true, err
 	}
 	failure := t.layers.Retry.Fail(ctx, &t.run, stop)
 	if failure == nil { // a value that ran out of attempts is better than none
-		return v, nil, how, 0, false
+		return v, how, 0, false, nil
 	}
 	gaveUp, isOurs := failure.(*retry.Error)                                    //nolint:errorlint // an inner pipeline's, wrapped, is the function's
 	isOurs = isOurs && gaveUp.Instance == t.layers.Retry.ID() && failure != err //nolint:errorlint // unchanged or not
@@ -121,7 +124,7 @@ func (p *Pipeline[T]) decide(ctx context.Context, t *try, v T, err error, how en
 		if ctx.Err() != nil {
 			how = callerEnded
 		}
-		return v, failure, how, 0, false
+		return v, how, 0, false, failure
 	}
 	if how == returned && looked {
 		p.discard(ctx, t.values, v)
@@ -137,7 +140,7 @@ func (p *Pipeline[T]) decide(ctx context.Context, t *try, v T, err error, how en
 	case ctx.Err() != nil && errors.Is(stop, ctx.Err()):
 		how = callerEnded
 	}
-	return zero, failure, how, 0, false
+	return zero, how, 0, false, failure
 }
 
 // deadline is what an attempt's context is made with.
@@ -187,7 +190,7 @@ func (d *deadline) arm(c *callctx.Context) {
 
 // expired is the end of a sync attempt whose deadline won: whatever the function
 // returned, the caller gets the deadline's error.
-func (p *Pipeline[T]) expired(ctx context.Context, c *callctx.Context, d *deadline, t *try, v T, err error, how ending) (zero T, _ error, _ ending) {
+func (p *Pipeline[T]) expired(ctx context.Context, c *callctx.Context, d *deadline, t *try, v T, err error, how ending) (zero T, _ ending, _ error) {
 	if how != returned { // it ended in the bulkhead's queue, or was refused at that instant
 		err = nil
 	} else if err == nil {
@@ -195,9 +198,9 @@ func (p *Pipeline[T]) expired(ctx context.Context, c *callctx.Context, d *deadli
 		p.discard(ctx, t.values, v)
 	}
 	if d.limit == nil {
-		return zero, err, outOfTime
+		return zero, outOfTime, err
 	}
-	return zero, t.layers.Timeout.Exceeded(ctx, d.limit.D, t.entered, true, err), timedOut
+	return zero, timedOut, t.layers.Timeout.Exceeded(ctx, d.limit.D, t.entered, true, err)
 }
 
 // probe tells the circuit breaker, once, how an attempt ended: at the deadline,
