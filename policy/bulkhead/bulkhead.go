@@ -197,18 +197,15 @@ func (p *Policy) limit(n int, b *batch) {
 	}
 }
 
-// take takes a slot that is free while nobody waits. Nothing else needs to be
-// looked at: the word holds the limit, too.
+// take takes a free slot, if there is one; then nobody waits. Nothing else needs
+// to be looked at: the word holds the limit, too.
 func (p *Policy) take() bool {
 	for {
 		s := p.load()
 		if !s.free() {
 			return false
 		}
-		if !s.simple() {
-			if s.isMarked() {
-				return false
-			}
+		if s&carryDue != 0 {
 			p.carry()
 			continue
 		}

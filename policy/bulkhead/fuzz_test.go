@@ -221,6 +221,9 @@ func compare(t *testing.T, m *model, p *bulkhead.Policy, clk *clock.Manual, i in
 	if diff := cmp.Diff(want, p.Snapshot()); diff != "" {
 		t.Fatalf("after command %d (-model +got)\n%s", i, diff)
 	}
+	if p.Marked() != (len(m.line) > 0) {
+		t.Fatalf("after command %d: marked: %v, with %d in line", i, p.Marked(), len(m.line))
+	}
 	timers := 0
 	for _, w := range m.line {
 		if w.due >= 0 {

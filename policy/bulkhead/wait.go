@@ -136,7 +136,7 @@ func (p *Policy) join(ctx context.Context, w *waitq.Waiter, async bool) (entered
 	p.mu.Lock()
 	for {
 		s := p.load()
-		if s.free() && !s.isMarked() {
+		if s.free() {
 			if !p.swap(s, s+oneInUse) {
 				continue
 			}

@@ -4,7 +4,7 @@ package bulkhead
 // is one compare-and-swap and going out is one, and so that a reader sees slots
 // and limit of one instant:
 //
-//	bit 63       marked    somebody waits: every way in and out takes the lock
+//	bit 63       marked    somebody waits: whoever goes out takes the lock
 //	bits 50..62  admitted  the youngest admissions; the rest is in Policy.admitted
 //	bits 25..49  limit     at most maxSlots
 //	bits 0..24   in use
@@ -12,6 +12,10 @@ package bulkhead
 // The limit is in the word because a compare-and-swap that succeeds then proves
 // that the limit it was compared with is still in force: no call slips in under
 // a limit that SetLimit has just taken away.
+//
+// A marked state has no free slot: whatever frees one while somebody waits hands
+// it over in the same store. So one look at the slots tells a newcomer both that
+// there is none and that he must not pass.
 //
 // The highest admitted bit is a flag, carryDue. With it set nobody comes in
 // before it was moved to Policy.admitted, so the field never runs over. That is
@@ -37,10 +41,6 @@ func (s word) inUse() int       { return int(s & maxSlots) }
 func (s word) free() bool       { return s&maxSlots < s>>limitShift&maxSlots }
 func (s word) isMarked() bool   { return s&marked != 0 }
 func (s word) admitted() uint64 { return uint64(s &^ marked >> admitShift) }
-
-// simple reports whether neither flag is set, so that a free slot may be taken
-// without the lock.
-func (s word) simple() bool { return s < carryDue }
 
 // withLimit returns s with the limit n, saturated.
 func (s word) withLimit(n int) word {
