@@ -115,7 +115,9 @@ func TestDrain_X1_WaitsForCallsAndLetsRetriesGoOn(t *testing.T) {
 		p := built(t, pipeline.New[int](r, "p").Retry(retry.MaxAttempts(3), retry.Constant(time.Second)).Timeout(time.Minute))
 		built(t, pipeline.New[int](r, "idle").Timeout(time.Minute))
 		n := 0
-		go func() { _, _ = p.Execute(context.Background(), func(context.Context) (int, error) { n++; return 0, errBoom }) }()
+		go func() {
+			_, _ = p.Execute(context.Background(), func(context.Context) (int, error) { n++; return 0, errBoom })
+		}()
 		synctest.Wait()
 		begin := time.Now()
 		var wg sync.WaitGroup

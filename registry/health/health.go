@@ -84,7 +84,7 @@ func serve(reg *registry.Registry, w http.ResponseWriter, req *http.Request) {
 
 // known reports whether the registry has the id at all: as one of a kind that
 // the query has left out.
-func known(reg *registry.Registry, id string) bool { return reg.Nearest(id) == id }
+func known(reg *registry.Registry, id string) bool { return id != "" && reg.Nearest(id) == id }
 
 // report judges a snapshot.
 func report(s registry.Snapshot, critical func(id string) bool) Report {
