@@ -35,7 +35,7 @@ func (r *Registry) Build(spec stack.Spec, check stack.Check) (*stack.Stack, erro
 	draft := r.newDraft(r.config, false)
 	known := r.pipelines[spec.ID]
 	if known != nil {
-		known.compare(p, &m)
+		p.compare(known, &m)
 	} else {
 		draft.add(p.resolved, spec.Place, &m)
 	}
@@ -71,7 +71,7 @@ func (r *Registry) Build(spec stack.Spec, check stack.Check) (*stack.Stack, erro
 }
 
 // compare notes why p, which is built anew, is not the same as old.
-func (old *pipeline) compare(p *pipeline, m *mistakes) {
+func (p *pipeline) compare(old *pipeline, m *mistakes) {
 	differs := func(path, here, there, hint string) {
 		m.add(policy.ConfigError{
 			Code: codeSettings, Policy: "pipeline", ID: p.spec.ID, Path: path,

@@ -140,7 +140,8 @@ instances:
 		CircuitBreaker(circuitbreaker.Name("backend"), circuitbreaker.Ignore(errBoom)).Build()
 	want := []mistake{
 		{"R4C-REG-011", "circuitbreaker", "backend", "ignore"},
-		{"R4C-REG-010", "ratelimit", "backend", "limit"}, {"R4C-REG-010", "ratelimit", "backend", "burst"},
+		{"R4C-REG-010", "ratelimit", "backend", "limit"},
+		{"R4C-REG-010", "ratelimit", "backend", "burst"},
 		{"R4C-ATR-003", "bulkhead", "backend", "maxWait"},
 		{"R4C-REG-010", "bulkhead", "backend", "maxConcurrent"}, // 7 by configs.default
 		{"R4C-REG-010", "bulkhead", "backend", "queue"},
@@ -193,14 +194,18 @@ func TestBuild_G1_APipelineIsOneRecord(t *testing.T) {
 		"another layer":  {rules().Bulkhead(bulkhead.MaxConcurrent(1)), []mistake{{"R4C-REG-010", "bulkhead", "p", ""}}},
 		"no layers":      {pipeline.New[int](r, "p"), []mistake{{"R4C-REG-010", "retry", "p", ""}, {"R4C-REG-010", "timeout", "p", ""}}},
 		"other instance": {pipeline.New[int](r, "p").Retry(retry.Name("q")).Timeout(time.Second), []mistake{{"R4C-REG-010", "retry", "p", "name"}}},
-		"a fallback": {rules().Fallback(func(context.Context, error) (int, error) { return 0, nil }),
-			[]mistake{{"R4C-REG-010", "pipeline", "p", "fallback"}}},
+		"a fallback": {
+			rules().Fallback(func(context.Context, error) (int, error) { return 0, nil }),
+			[]mistake{{"R4C-REG-010", "pipeline", "p", "fallback"}},
+		},
 		"another timeout": {pipeline.New[int](r, "p").Retry().Timeout(2 * time.Second), []mistake{{"R4C-REG-010", "timeout", "p", "value"}}},
 		"functions": {
 			pipeline.New[int](r, "p").Retry(retry.If(func(error) bool { return true }), retry.AbortOn(errBoom), retry.Rand(func() float64 { return 0 })).
 				Timeout(time.Second, timeout.Func(func(context.Context) time.Duration { return 0 })),
 			[]mistake{
-				{"R4C-REG-011", "retry", "p", "rand"}, {"R4C-REG-011", "retry", "p", "if"}, {"R4C-REG-011", "retry", "p", "abortOn"},
+				{"R4C-REG-011", "retry", "p", "rand"},
+				{"R4C-REG-011", "retry", "p", "if"},
+				{"R4C-REG-011", "retry", "p", "abortOn"},
 				{"R4C-REG-011", "timeout", "p", "func"},
 			},
 		},

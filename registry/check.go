@@ -13,7 +13,7 @@ import (
 
 // Finding is something in the settings that is legal and hardly meant.
 type Finding struct {
-	Code     string `json:"code"`     // stable, catalogued in docs/errors.md: "R4C-CHK-002"
+	Code     string `json:"code"`     // stable, listed in docs/errors.md: "R4C-CHK-002"
 	ID       string `json:"id"`       // the pipeline, or the instance in the configuration
 	Severity string `json:"severity"` // "warning": it cannot work as it says; "info": it may hurt
 	Text     string `json:"text"`     // the values, what follows from them, and the way out

@@ -147,8 +147,11 @@ func TestBuild_G10_ABaseIsNotChanged(t *testing.T) {
 func TestNew_EveryMistakeAtOnce(t *testing.T) {
 	_, err := registry.New(nil, registry.WithConfig(nil), registry.WithClock(nil), registry.WithListener(nil), registry.WithLogger(nil))
 	want := []mistake{
-		{"R4C-REG-009", "registry", "", "option"}, {"R4C-REG-009", "registry", "", "WithConfig"}, {"R4C-REG-009", "registry", "", "WithClock"},
-		{"R4C-REG-009", "registry", "", "WithListener"}, {"R4C-REG-009", "registry", "", "WithLogger"},
+		{"R4C-REG-009", "registry", "", "option"},
+		{"R4C-REG-009", "registry", "", "WithConfig"},
+		{"R4C-REG-009", "registry", "", "WithClock"},
+		{"R4C-REG-009", "registry", "", "WithListener"},
+		{"R4C-REG-009", "registry", "", "WithLogger"},
 	}
 	if diff := cmp.Diff(want, mistakes(err)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -20,7 +20,7 @@ var (
 )
 
 // parse returns the configuration of a text that is right.
-func parse(t testing.TB, text string) *config.Config {
+func parse(t *testing.T, text string) *config.Config {
 	t.Helper()
 	c, err := config.Parse("resilience.yaml", []byte(text))
 	if err != nil {
@@ -30,7 +30,7 @@ func parse(t testing.TB, text string) *config.Config {
 }
 
 // newRegistry makes a registry on a manual clock.
-func newRegistry(t testing.TB, opts ...registry.Option) (*registry.Registry, *clock.Manual) {
+func newRegistry(t *testing.T, opts ...registry.Option) (*registry.Registry, *clock.Manual) {
 	t.Helper()
 	m := clock.NewManual(start)
 	r, err := registry.New(append([]registry.Option{registry.WithClock(m)}, opts...)...)
@@ -41,7 +41,7 @@ func newRegistry(t testing.TB, opts ...registry.Option) (*registry.Registry, *cl
 }
 
 // built builds a pipeline that is right.
-func built[T any](t testing.TB, b *pipeline.Builder[T]) *pipeline.Pipeline[T] {
+func built[T any](t *testing.T, b *pipeline.Builder[T]) *pipeline.Pipeline[T] {
 	t.Helper()
 	p, err := b.Build()
 	if err != nil {

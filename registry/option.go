@@ -10,7 +10,7 @@ import (
 	"resilience4cata.dev/go/registry/config"
 )
 
-// The codes of this package's mistakes; docs/errors.md catalogues them.
+// The codes of this package's mistakes; docs/errors.md lists them.
 const (
 	codeArgument  = "R4C-REG-009" // an option or an argument is nil
 	codeSettings  = "R4C-REG-010" // other settings than those of what exists
@@ -96,4 +96,4 @@ func (o *options) missing(name string, number int) {
 	o.mistakes.add(e)
 }
 
-func (m mistakes) join() error { return errors.Join(m...) }
+func (m *mistakes) join() error { return errors.Join(*m...) }

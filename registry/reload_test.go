@@ -108,8 +108,11 @@ func TestReload_G7_MistakesChangeNothing(t *testing.T) {
 			`instances: {report: {retry: {}}}`,
 			[]mistake{
 				{"R4C-REG-012", "pipeline", "reports", `instances."reports"`},
-				{"R4C-REG-013", "retry", "reports", ""}, {"R4C-REG-013", "circuitbreaker", "reports", ""},
-				{"R4C-REG-013", "ratelimit", "reports", ""}, {"R4C-REG-013", "timeout", "reports", ""}, {"R4C-REG-013", "bulkhead", "reports", ""},
+				{"R4C-REG-013", "retry", "reports", ""},
+				{"R4C-REG-013", "circuitbreaker", "reports", ""},
+				{"R4C-REG-013", "ratelimit", "reports", ""},
+				{"R4C-REG-013", "timeout", "reports", ""},
+				{"R4C-REG-013", "bulkhead", "reports", ""},
 			},
 		},
 	} {
@@ -292,7 +295,8 @@ func TestReload_G7_AFileChangesUnderLoad(t *testing.T) {
 				_, err := p.Execute(context.Background(), func(context.Context) (int, error) {
 					n := inside.Add(1)
 					defer inside.Add(-1)
-					for old := peak.Load(); n > old && !peak.CompareAndSwap(old, n); old = peak.Load() {
+					for old := peak.Load(); n > old; old = peak.Load() {
+						peak.CompareAndSwap(old, n)
 					}
 					return 0, nil
 				})

@@ -107,14 +107,12 @@ func (r *Registry) Snapshot() Snapshot {
 
 func (p *viewed) snapshot() PipelineSnapshot {
 	n := p.stack.Calls.Read()
-	// What was late began as abandoned, so read it first: nothing is lost in
-	// between.
-	late := AbandonedCount{
-		LateSuccess: p.stack.Abandoned.LateSuccess.Load(),
-		LateFailure: p.stack.Abandoned.LateFailure.Load(),
-		LatePanic:   p.stack.Abandoned.LatePanic.Load(),
-	}
-	late.Running = p.stack.Abandoned.Running.Load()
+	// What is running is read first: work that ends in between is rather seen
+	// twice than not at all.
+	abandoned := AbandonedCount{Running: p.stack.Abandoned.Running.Load()}
+	abandoned.LateSuccess = p.stack.Abandoned.LateSuccess.Load()
+	abandoned.LateFailure = p.stack.Abandoned.LateFailure.Load()
+	abandoned.LatePanic = p.stack.Abandoned.LatePanic.Load()
 	failed := p.stack.Fallbacks.Failed.Load() // before what it is a part of
 	return PipelineSnapshot{
 		ID: p.id, Order: p.stack.Order(), Bound: p.bound,
@@ -123,7 +121,7 @@ func (p *viewed) snapshot() PipelineSnapshot {
 			Cancelled: n.Cancelled, Rejected: n.Rejected, Panicked: n.Panicked, InFlight: n.InFlight,
 		},
 		Fallback:  FallbackCounts{Applied: p.stack.Fallbacks.Applied.Load(), Failed: failed},
-		Abandoned: late,
+		Abandoned: abandoned,
 	}
 }
 
