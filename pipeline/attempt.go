@@ -70,19 +70,21 @@ func (a *attempt[T]) giveUp() uint32 {
 	return before
 }
 
-// ran notes that the attempt runs no more. It returns the flags from before.
-func (a *attempt[T]) ran() uint32 {
-	before := a.flags.Or(ended)
-	if before&ended != 0 {
-		return before
+// ran notes that the attempt runs no more.
+func (a *attempt[T]) ran() { a.left(a.flags.Or(ended)) }
+
+// left takes down what counts running attempts. before is the flags from before
+// the attempt's end was noted.
+func (a *attempt[T]) left(before uint32) {
+	if before&(entered|ended) != entered {
+		return
 	}
-	if before&entered != 0 && a.n > 1 {
+	if a.n > 1 {
 		a.call.more.Load().alive.Add(-1)
 	}
-	if before&(entered|givenUp) == entered|givenUp {
+	if before&givenUp != 0 {
 		a.call.p.stack.Abandoned.Running.Add(-1)
 	}
-	return before
 }
 
 // free gives the bulkhead's slot back, once.
@@ -97,14 +99,19 @@ func (a *attempt[T]) free() {
 // and this is its late outcome.
 func (a *attempt[T]) returned(v T, err error, how ending) bool {
 	verdict := a.Finish()
-	before := a.ran()
+	before := a.flags.Or(ended)
 	a.free()
 	if verdict == callctx.InTime && before&givenUp == 0 {
+		a.left(before)
 		return true
 	}
+	// First the outcome, then the gauge: who sees that nothing is abandoned any
+	// more sees what became of it.
 	if before&entered != 0 { // a refusal that comes after the call's end is nobody's outcome
 		a.call.late(a, v, err, how, true)
 	}
+	a.left(before)
+	a.call.wentBy()
 	return false
 }
 
@@ -132,6 +139,7 @@ func (a *attempt[T]) cancelStage() {
 	a.free()
 	if !stage.Cancel() && stage.ended() { // it was completed before, and that was true to whoever did it
 		a.call.late(a, stage.v, stage.err, returned, true)
+		a.call.wentBy()
 	}
 }
 
@@ -141,6 +149,7 @@ func (a *attempt[T]) stageLate(v T, err error) {
 		return
 	}
 	a.call.late(a, v, err, returned, false)
+	a.call.wentBy()
 }
 
 // Attempt, Key, Ended and Close make an attempt the owner of its context.

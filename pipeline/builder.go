@@ -76,7 +76,7 @@ func (b *Builder[T]) Retry(opts ...retry.Option) *Builder[T] {
 	b.once("retry", b.spec.Retry != nil)
 	l := &stack.Layer[retry.Config]{}
 	l.Keys = l.Config.Apply(opts...)
-	l.Name, _ = retry.NameOf(opts...)
+	l.Name = b.name("retry")(retry.NameOf(opts...))
 	b.spec.Retry = l
 	return b
 }
@@ -96,7 +96,7 @@ func (b *Builder[T]) CircuitBreaker(opts ...circuitbreaker.Option) *Builder[T] {
 	b.once("circuitbreaker", b.spec.Breaker != nil)
 	l := &stack.Layer[circuitbreaker.Config]{}
 	l.Keys = l.Config.Apply(opts...)
-	l.Name, _ = circuitbreaker.NameOf(opts...)
+	l.Name = b.name("circuitbreaker")(circuitbreaker.NameOf(opts...))
 	b.spec.Breaker = l
 	return b
 }
@@ -115,7 +115,7 @@ func (b *Builder[T]) RateLimit(opts ...ratelimit.Option) *Builder[T] {
 	b.once("ratelimit", b.spec.Limiter != nil)
 	l := &stack.Layer[ratelimit.Config]{}
 	l.Keys = l.Config.Apply(opts...)
-	l.Name, _ = ratelimit.NameOf(opts...)
+	l.Name = b.name("ratelimit")(ratelimit.NameOf(opts...))
 	b.spec.Limiter = l
 	return b
 }
@@ -140,7 +140,7 @@ func (b *Builder[T]) Bulkhead(opts ...bulkhead.Option) *Builder[T] {
 	b.once("bulkhead", b.spec.Bulkhead != nil)
 	l := &stack.Layer[bulkhead.Config]{}
 	l.Keys = l.Config.Apply(opts...)
-	l.Name, _ = bulkhead.NameOf(opts...)
+	l.Name = b.name("bulkhead")(bulkhead.NameOf(opts...))
 	b.spec.Bulkhead = l
 	return b
 }
@@ -209,6 +209,19 @@ func (b *Builder[T]) checkHooks(hasRetry, hasBreaker bool) error {
 		return nil
 	}
 	return stack.ErrBuilder
+}
+
+// name takes what NameOf says: an empty name that was given is a mistake.
+func (b *Builder[T]) name(layer string) func(id string, given bool) string {
+	return func(id string, given bool) string {
+		if given && id == "" {
+			b.mistakes = append(b.mistakes, &policy.ConfigError{
+				Code: "R4C-ATR-004", Policy: layer, ID: b.spec.ID, Path: "name",
+				Got: "the name is empty", Hint: "give the shared instance's id, or leave Name out",
+			})
+		}
+		return id
+	}
 }
 
 func (b *Builder[T]) once(layer string, again bool) {

@@ -166,6 +166,7 @@ func (c *call[T]) lost(a *attempt[T], v T, err error, how ending) {
 	if m := c.more.Load(); m != nil && m.t.probe != nil {
 		m.t.probe.ignored()
 	}
+	c.wentBy()
 }
 
 // finish counts the call and completes its future, whose state the caller has
@@ -269,6 +270,12 @@ func (c *call[T]) late(a *attempt[T], v T, err error, how ending, ours bool) {
 			s.Scope.Publish(c.ctx(), LateSuccess{Meta: c.p.meta(), Attempt: int(a.n), Late: c.lateness(a)})
 		}
 	}
-	c.checkWork(m)
-	s.Gate.Ended()
+}
+
+// wentBy tells those who wait for the end of work that some has ended.
+func (c *call[T]) wentBy() {
+	if m := c.more.Load(); m != nil {
+		c.checkWork(m)
+	}
+	c.p.stack.Gate.Ended()
 }
