@@ -27,6 +27,8 @@ const (
 	staged                      // the end of its stage has been dealt with
 	lateSeen                    // a late completion of a cancelled stage was recorded
 	cut                         // its deadline is MaxDuration's
+	inTime                      // it ended before it was given up: its end is its result
+	gone                        // its outcome is where it belongs, and it runs no more
 )
 
 // enter notes that the function is being entered. It reports false if the
@@ -73,10 +75,34 @@ func (a *attempt[T]) giveUp() uint32 {
 // ran notes that the attempt runs no more.
 func (a *attempt[T]) ran() { a.left(a.flags.Or(ended)) }
 
+// end notes that the function has returned, or that its stage has ended. It
+// returns the flags from before, and whether that is the attempt's result.
+func (a *attempt[T]) end(v callctx.Verdict) (before uint32, result bool) {
+	for {
+		before = a.flags.Load()
+		after := before | ended
+		if result = v == callctx.InTime && before&givenUp == 0; result {
+			after |= inTime
+		}
+		if a.flags.CompareAndSwap(before, after) {
+			return before, result
+		}
+	}
+}
+
+// settled notes, where an attempt's result has been used, that it runs no more.
+// Not before: a result may still turn out to be late, and who hears that the work
+// is done looks at what became of it.
+func (a *attempt[T]) settled() {
+	if a.flags.Load()&(inTime|gone) == inTime {
+		a.left(entered)
+	}
+}
+
 // left takes down what counts running attempts. before is the flags from before
 // the attempt's end was noted.
 func (a *attempt[T]) left(before uint32) {
-	if before&(entered|ended) != entered {
+	if before&(entered|ended) != entered || a.flags.Or(gone)&(entered|gone) != entered {
 		return
 	}
 	if a.n > 1 {
@@ -98,11 +124,9 @@ func (a *attempt[T]) free() {
 // reports whether that is the attempt's result; else the attempt was given up,
 // and this is its late outcome.
 func (a *attempt[T]) returned(v T, err error, how ending) bool {
-	verdict := a.Finish()
-	before := a.flags.Or(ended)
+	before, result := a.end(a.Finish())
 	a.free()
-	if verdict == callctx.InTime && before&givenUp == 0 {
-		a.left(before)
+	if result {
 		return true
 	}
 	// First the outcome, then the gauge: who sees that nothing is abandoned any

@@ -36,7 +36,12 @@ func (c *call[T]) settle(a *attempt[T], v T, err error, how ending) (next *attem
 		c.complete(a, v, err, how)
 		return nil
 	}
-	if !c.give(m, delay) || delay > 0 {
+	a.settled()
+	if !c.give(m, delay) {
+		c.wentBy()
+		return nil
+	}
+	if delay > 0 {
 		return nil
 	}
 	return c.resume(m)
@@ -141,10 +146,12 @@ func (c *call[T]) complete(a *attempt[T], v T, err error, how ending) {
 	}
 	if err != nil && c.p.hooks.fallback != nil && c.p.wantsFallback(c.ctx(), err, how) {
 		if c.future.to(pending, sealed) {
+			a.settled()
 			c.fallBack(err, how)
 			return
 		}
 	} else if c.future.to(pending, deciding) {
+		a.settled()
 		c.finish(v, err, how)
 		return
 	}
@@ -166,6 +173,7 @@ func (c *call[T]) lost(a *attempt[T], v T, err error, how ending) {
 	if m := c.more.Load(); m != nil && m.t.probe != nil {
 		m.t.probe.ignored()
 	}
+	a.settled()
 	c.wentBy()
 }
 
