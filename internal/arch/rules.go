@@ -35,7 +35,7 @@ type Rule struct {
 var public = []string{"clock", "policy", "policy/*", "registry", "registry/*", "pipeline"}
 
 // engine is what policies are built with. internal/stack is not among them: it knows the policies.
-var engine = []string{"internal/callctx", "internal/scope", "internal/stripe", "internal/waitq", "internal/wheel"}
+var engine = []string{"internal/callctx", "internal/scope", "internal/setting", "internal/stripe", "internal/waitq", "internal/wheel"}
 
 // policies are the vocabulary and the state machines.
 var policies = []string{"policy", "policy/*"}
@@ -57,6 +57,7 @@ var Rules = []Rule{
 	{Package: "internal/stripe"},
 	{Package: "internal/waitq"},
 	{Package: "internal/callctx"},
+	{Package: "internal/setting", May: []string{"policy"}},
 	{Package: "internal/wheel", May: []string{"clock", "internal/stripe"}},
 	{Package: "internal/scope", May: []string{
 		"clock", "policy", "internal/wheel", "internal/callctx", "internal/stripe", "internal/waitq",

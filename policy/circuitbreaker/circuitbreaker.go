@@ -9,6 +9,7 @@ import (
 
 	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/setting"
 	"resilience4cata.dev/go/policy"
 )
 
@@ -56,14 +57,14 @@ func New(id string, c Config, clk clock.Clock) (*Policy, error) {
 			Code: codeRange, Policy: kind, ID: id, Path: "clock",
 			Got: "the argument clk is nil", Hint: "pass clock.System()",
 		}
-		return nil, errors.Join(checkID(id), missing, withID(id, c.Validate()))
+		return nil, errors.Join(setting.ID(kind, id, "id"), missing, setting.Named(c.Validate(), id))
 	}
 	return NewIn(scope.New(clk, nil), id, c)
 }
 
 // NewIn is New for the registry, which shares one scope among all policies.
 func NewIn(s *scope.Scope, id string, c Config) (*Policy, error) {
-	if err := errors.Join(checkID(id), withID(id, c.Validate())); err != nil {
+	if err := errors.Join(setting.ID(kind, id, "id"), setting.Named(c.Validate(), id)); err != nil {
 		return nil, err
 	}
 	c = c.clone()
@@ -281,7 +282,7 @@ func (p *Policy) command(next func() *generation) {
 // beginning. Probes that are under way decide by the settings that they began
 // with. Commands (ForceOpen, ForceClosed) stay in force.
 func (p *Policy) Reconfigure(c Config) error {
-	if err := withID(p.id, c.Validate()); err != nil {
+	if err := setting.Named(c.Validate(), p.id); err != nil {
 		return err
 	}
 	c = c.clone()

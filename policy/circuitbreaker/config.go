@@ -7,9 +7,9 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	"resilience4cata.dev/go/internal/setting"
 	"resilience4cata.dev/go/policy"
 )
 
@@ -184,6 +184,18 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	})
 }
 
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *Config) UnmarshalJSON(data []byte) error {
+	type plain Config // without this method
+	text := struct {
+		*plain
+		TimeWindow *setting.Duration `json:"timeWindow"`
+		OpenFor    *setting.Duration `json:"openFor"`
+		SlowCall   *setting.Duration `json:"slowCall"`
+	}{(*plain)(c), (*setting.Duration)(&c.TimeWindow), (*setting.Duration)(&c.OpenFor), (*setting.Duration)(&c.SlowCall)}
+	return json.Unmarshal(data, &text)
+}
+
 // clone returns c with a list of its own.
 func (c Config) clone() Config {
 	c.Ignore = slices.Clone(c.Ignore)
@@ -202,28 +214,6 @@ func reaches(part, whole int64, limit float64) bool {
 func (c *Config) trips(t tally) bool {
 	return t.samples >= int64(c.MinCalls) &&
 		(reaches(t.failed, t.samples, c.FailureRatio) || c.SlowCall > 0 && reaches(t.slow, t.samples, c.SlowRatio))
-}
-
-// withID puts the id into every ConfigError of err, which may be nil.
-func withID(id string, err error) error {
-	for _, e := range policy.ConfigErrors(err) {
-		e.ID = id
-	}
-	return err
-}
-
-// checkID returns what is wrong with an id, or nil.
-func checkID(id string) error {
-	e := &policy.ConfigError{Code: codeID, Policy: kind, ID: id, Path: "id"}
-	switch {
-	case id == "":
-		e.Got, e.Hint = "it is empty", "give the breaker a name"
-	case strings.TrimSpace(id) != id:
-		e.Got, e.Hint = strconv.Quote(id)+" begins or ends with space", "ids are compared exactly: remove it"
-	default:
-		return nil
-	}
-	return e
 }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"resilience4cata.dev/go/internal/setting"
 	"resilience4cata.dev/go/policy"
 )
 
@@ -75,27 +73,13 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	}{c.Limit, c.Period.String(), c.Burst, c.MaxWait.String()})
 }
 
-// checkID returns what is wrong with id, or nil.
-func checkID(id string) error {
-	var got string
-	switch {
-	case id == "":
-		got = "the id is empty"
-	case strings.TrimSpace(id) != id:
-		got = "the id begins or ends with a space"
-	case !utf8.ValidString(id) || strings.ContainsFunc(id, func(r rune) bool { return !unicode.IsGraphic(r) }):
-		got = "the id holds characters that cannot be printed"
-	default:
-		return nil
-	}
-	return &policy.ConfigError{Code: "R4C-ATR-004", Policy: kind, Path: "id", Got: got, Hint: "give the instance a name that can be printed"}
-}
-
-// named puts the instance's id into each ConfigError in err, which the caller
-// has just made.
-func named(err error, id string) error {
-	for _, e := range policy.ConfigErrors(err) {
-		e.ID = id
-	}
-	return err
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *Config) UnmarshalJSON(data []byte) error {
+	type plain Config // without this method
+	text := struct {
+		*plain
+		Period  *setting.Duration `json:"period"`
+		MaxWait *setting.Duration `json:"maxWait"`
+	}{(*plain)(c), (*setting.Duration)(&c.Period), (*setting.Duration)(&c.MaxWait)}
+	return json.Unmarshal(data, &text)
 }

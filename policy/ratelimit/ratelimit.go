@@ -10,6 +10,7 @@ import (
 
 	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/setting"
 	"resilience4cata.dev/go/internal/stripe"
 	"resilience4cata.dev/go/internal/waitq"
 	"resilience4cata.dev/go/policy"
@@ -61,7 +62,7 @@ func New(id string, c Config, clk clock.Clock) (*Policy, error) {
 // NewIn is [New] for the registry, whose scope brings clock, listener and the
 // news of its end.
 func NewIn(s *scope.Scope, id string, c Config) (*Policy, error) {
-	if err := named(errors.Join(checkID(id), c.Validate()), id); err != nil {
+	if err := setting.Named(errors.Join(setting.ID(kind, id, "id"), c.Validate()), id); err != nil {
 		return nil, err
 	}
 	p := &Policy{id: id, scope: s, counts: stripe.New()}

@@ -1,6 +1,9 @@
 package ratelimit
 
-import "resilience4cata.dev/go/internal/waitq"
+import (
+	"resilience4cata.dev/go/internal/setting"
+	"resilience4cata.dev/go/internal/waitq"
+)
 
 // change replaces the settings by what edit makes of the current ones, under
 // the lock, so that two changes do not lose each other's fields.
@@ -9,7 +12,7 @@ func (p *Policy) change(edit func(Config) Config) error {
 	c := edit(*old.config)
 	if err := c.Validate(); err != nil {
 		p.unlock()
-		return named(err, p.id)
+		return setting.Named(err, p.id)
 	}
 	var woken batch
 	p.replan(&c, &woken)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"resilience4cata.dev/go/internal/setting"
 	"resilience4cata.dev/go/policy"
 )
 
@@ -185,6 +186,22 @@ func (c Config) MarshalJSON() ([]byte, error) {
 		c.MaxAttempts, c.Backoff, c.Delay.String(), c.Factor, c.MaxDelay.String(), c.Jitter, c.FullJitter,
 		c.MaxDuration.String(), c.Reserve.String(), c.Budget,
 	})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *Config) UnmarshalJSON(data []byte) error {
+	type plain Config // without this method
+	text := struct {
+		*plain
+		Delay       *setting.Duration `json:"delay"`
+		MaxDelay    *setting.Duration `json:"maxDelay"`
+		MaxDuration *setting.Duration `json:"maxDuration"`
+		Reserve     *setting.Duration `json:"reserve"`
+	}{
+		(*plain)(c), (*setting.Duration)(&c.Delay), (*setting.Duration)(&c.MaxDelay),
+		(*setting.Duration)(&c.MaxDuration), (*setting.Duration)(&c.Reserve),
+	}
+	return json.Unmarshal(data, &text)
 }
 
 // clone returns a copy that shares no slice and no pointer with c.

@@ -2,15 +2,13 @@ package retry
 
 import (
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"unicode"
-	"unicode/utf8"
 
 	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/callctx"
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/setting"
 	"resilience4cata.dev/go/policy"
 )
 
@@ -59,29 +57,10 @@ func New(id string, c Config, clk clock.Clock) (*Policy, error) {
 // listener and the news of its end.
 func NewIn(s *scope.Scope, id string, c Config) (*Policy, error) {
 	in := &instance{id: id, scope: s, plan: s.NewPlan(0, ErrOutOfTime, true)}
-	if err := errors.Join(checkID(id), in.reconfigure(c)); err != nil {
+	if err := errors.Join(setting.ID(policyName, id, "id"), in.reconfigure(c)); err != nil {
 		return nil, err
 	}
 	return &Policy{instance: in}, nil
-}
-
-// checkID returns what is wrong with id, or nil.
-func checkID(id string) error {
-	var got string
-	switch {
-	case id == "":
-		got = "the id is empty"
-	case strings.TrimSpace(id) != id:
-		got = "the id begins or ends with a space"
-	case !utf8.ValidString(id) || strings.ContainsFunc(id, func(r rune) bool { return !unicode.IsGraphic(r) }):
-		got = "the id holds characters that cannot be printed"
-	default:
-		return nil
-	}
-	return &policy.ConfigError{
-		Code: "R4C-ATR-004", Policy: policyName, ID: id, Path: "id",
-		Got: got, Hint: "give the instance a name that can be printed, without space around it",
-	}
 }
 
 // ID is the id of the instance.
@@ -104,10 +83,7 @@ func (p *Policy) Reconfigure(c Config) error { return p.reconfigure(c) }
 
 func (in *instance) reconfigure(c Config) error {
 	if err := c.Validate(); err != nil {
-		for _, e := range policy.ConfigErrors(err) {
-			e.ID = in.id
-		}
-		return err
+		return setting.Named(err, in.id)
 	}
 	c = c.clone()
 	if c.Backoff == "" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"resilience4cata.dev/go/internal/setting"
 	"resilience4cata.dev/go/policy"
 )
 
@@ -52,6 +53,14 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Value string `json:"value"`
 	}{c.Value.String()})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *Config) UnmarshalJSON(data []byte) error {
+	text := struct {
+		Value *setting.Duration `json:"value"`
+	}{(*setting.Duration)(&c.Value)}
+	return json.Unmarshal(data, &text)
 }
 
 // Option is an optional setting of a timeout.

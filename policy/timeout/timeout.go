@@ -2,13 +2,13 @@ package timeout
 
 import (
 	"context"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/callctx"
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/setting"
 	"resilience4cata.dev/go/policy"
 )
 
@@ -39,11 +39,8 @@ func New(id string, c Config, clk clock.Clock) (*Policy, error) {
 // NewIn returns a timeout of a registry's pipeline; retrying says that its
 // contexts are attempts of a retry. It is for packages registry and pipeline.
 func NewIn(s *scope.Scope, id string, c Config, retrying bool) (*Policy, error) {
-	if id == "" || strings.TrimSpace(id) != id {
-		return nil, &policy.ConfigError{
-			Code: "R4C-ATR-004", Policy: "timeout", ID: id, Path: "id",
-			Got: "the id is empty or padded with space", Hint: "give a name without space around it",
-		}
+	if err := setting.ID("timeout", id, "id"); err != nil {
+		return nil, err
 	}
 	p := &Policy{id: id, scope: s, retrying: retrying}
 	if err := p.Reconfigure(c); err != nil {
@@ -55,10 +52,7 @@ func NewIn(s *scope.Scope, id string, c Config, retrying bool) (*Policy, error) 
 // Reconfigure changes the settings. Attempts in flight keep their limit.
 func (p *Policy) Reconfigure(c Config) error {
 	if err := c.Validate(); err != nil {
-		for _, e := range policy.ConfigErrors(err) {
-			e.ID = p.id
-		}
-		return err
+		return setting.Named(err, p.id)
 	}
 	p.config.Store(&c)
 	p.limit.Store(p.newLimit(c.Value))
