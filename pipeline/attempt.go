@@ -18,7 +18,8 @@ type attempt[T any] struct {
 	flags atomic.Uint32
 }
 
-// The flags of an attempt. Each is set once and never cleared, but for holding.
+// The flags of an attempt. Each is set once and never cleared, but for holding
+// and staged.
 const (
 	entered  uint32 = 1 << iota // the function was entered
 	givenUp                     // the call goes on, or has ended, without it
@@ -161,9 +162,15 @@ func (a *attempt[T]) cancelStage() {
 		return
 	}
 	a.free()
-	if !stage.Cancel() && stage.ended() { // it was completed before, and that was true to whoever did it
-		a.call.late(a, stage.v, stage.err, returned, true)
-		a.call.wentBy()
+	if stage.Cancel() {
+		return
+	}
+	// It ends by itself, which is true to whoever completes it. That may be under
+	// way: whoever does it has found the flag, and we find that it has ended, or it
+	// finds that we have given the flag back.
+	a.flags.And(^staged)
+	if stage.ended() {
+		a.stageEnded()
 	}
 }
 
