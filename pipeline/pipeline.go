@@ -77,9 +77,9 @@ func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, 
 		if err != nil && how == returned && ctx.Err() != nil {
 			how = callerEnded // judged by the caller's context, never by the error
 		}
-		if err != nil && p.hooks.fallback != nil && p.wantsFallback(ctx, err, how) {
-			v, err = p.fallBack(ctx, err, &how)
-		}
+	}
+	if err != nil && p.hooks.fallback != nil && p.wantsFallback(ctx, err, how) {
+		v, err = p.fallBack(ctx, err, &how)
 	}
 	outcome = how.outcome(err)
 	return v, err

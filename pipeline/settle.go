@@ -224,7 +224,8 @@ func (c *call[T]) fallBack(err error, how ending) {
 	}()
 }
 
-func (c *call[T]) runFallback(ctx context.Context, asked error, how ending) (v T, _ ending, err error) {
+func (c *call[T]) runFallback(ctx context.Context, asked error, was ending) (v T, how ending, err error) {
+	how = was
 	finished := false
 	defer func() {
 		if finished {
