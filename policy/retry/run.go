@@ -288,6 +288,9 @@ func (p *Policy) Pause(ctx context.Context, r *Run, delay time.Duration) (stop e
 func (p *Policy) Fail(ctx context.Context, r *Run, stop error) error {
 	refused := r.final && r.refused
 	switch {
+	case stop == errNotRetried && refused && r.Entered && r.Attempt == r.settings.config.MaxAttempts: //nolint:errorlint // our own, never wrapped
+		p.exhausted.Add(1) // true as well, whatever the rules say of the refusal
+		return p.giveUp(ctx, r, &both{ErrExhausted, r.err}, r.last)
 	case stop == errNotRetried && refused && r.Entered: //nolint:errorlint // our own, never wrapped
 		return p.giveUp(ctx, r, r.err, r.last)
 	case stop == errNotRetried: //nolint:errorlint // our own, never wrapped

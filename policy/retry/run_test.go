@@ -70,6 +70,7 @@ func TestRefusals(t *testing.T) { // R-3, R-13
 		{name: "entered, then open", opts: []retry.Option{delayed}, steps: []step{returned(errBoom), refused(open(0))}, attempts: 2, is: []error{errBoom, errOpen}, started: true},
 		{name: "entered, then full", opts: []retry.Option{delayed, retry.AbortOn(errFull)}, steps: []step{returned(errBoom), refused(full())}, attempts: 2, is: []error{errBoom, errFull}, started: true},
 		{name: "entered, exhausted by a refusal", opts: []retry.Option{delayed, retry.MaxAttempts(2)}, steps: []step{returned(errBoom), refused(full())}, attempts: 2, is: []error{errBoom, errFull, retry.ErrExhausted}, started: true},
+		{name: "entered, exhausted by a refusal that is not retried", opts: []retry.Option{delayed, retry.MaxAttempts(2), retry.AbortOn(errFull)}, steps: []step{returned(errBoom), refused(full())}, attempts: 2, is: []error{errBoom, errFull, retry.ErrExhausted}, started: true},
 		{name: "entered, limited for too long", opts: []retry.Option{delayed, retry.MaxDuration(time.Minute)}, steps: []step{returned(errBoom), refused(limited(time.Hour)), refused(limited(time.Hour))}, attempts: 3, is: []error{errBoom, errLimited, retry.ErrExhausted}, started: true},
 		{name: "closed", opts: []retry.Option{delayed}, steps: []step{refused(scope.ErrClosed)}, attempts: 1, is: []error{scope.ErrClosed}, same: scope.ErrClosed},
 		{name: "entered, then closed", opts: []retry.Option{delayed}, steps: []step{returned(errBoom), refused(scope.ErrClosed)}, attempts: 2, is: []error{errBoom, scope.ErrClosed}, started: true},
