@@ -19,6 +19,9 @@ func limited(opts ...ratelimit.Option) layers {
 	return func(b *pipeline.Builder[int]) *pipeline.Builder[int] { return b.RateLimit(opts...) }
 }
 
+// tokens is a limiter with so many permits, and no more for a long time.
+func tokens(n int) layers { return limited(ratelimit.Per(n, 10_000*time.Hour)) }
+
 func TestLimit_L2_RefusedAtOnceWithRetryAfter(t *testing.T) {
 	inEveryForm(t, func(a *arena) {
 		p := build(a.world, "x", limited(ratelimit.PerSecond(1)))
