@@ -42,6 +42,7 @@ const (
 	ofCall    uint32 = 1 << 2
 	ofView    uint32 = 1 << 3
 	canceledF uint32 = 1 << 4 // the consumer ended it; set with done
+	endAsked  uint32 = 1 << 5 // its fallback is asked for the end of the caller's context; set with sealed
 )
 
 // Whether somebody is blocked in Get without a channel.
@@ -76,6 +77,14 @@ func (f *Future[T]) ended() bool        { return f.is(done) }
 func (f *Future[T]) to(from, p uint32) bool {
 	s := f.state.Load()
 	return s&progress == from && f.state.CompareAndSwap(s, s&^progress|p)
+}
+
+// seal moves a call's future to sealed: the fallback is about to run. endAsked,
+// if given, comes with that in one step, so that who hears of the same end by
+// another way sees both or none.
+func (f *Future[T]) seal(from, asked uint32) bool {
+	s := f.state.Load()
+	return s&progress == from && f.state.CompareAndSwap(s, s&^progress|sealed|asked)
 }
 
 // publish completes a future whose state the caller has moved to deciding.

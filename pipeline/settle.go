@@ -145,7 +145,7 @@ func (c *call[T]) complete(a *attempt[T], v T, err error, how ending) {
 		how = callerEnded // judged by the caller's context, never by the error
 	}
 	if err != nil && c.p.hooks.fallback != nil && c.p.wantsFallback(c.ctx(), err, how) {
-		if c.future.to(pending, sealed) {
+		if c.future.seal(pending, c.askedForEnd(how)) {
 			a.settled()
 			c.fallBack(err, how)
 			return
@@ -199,6 +199,16 @@ func (c *call[T]) finish(v T, err error, how ending) {
 		c.checkWork(m)
 	}
 	s.Gate.Ended()
+}
+
+// askedForEnd says, as a flag of the future, whether a fallback that is asked
+// because of how is asked because the caller's context has ended: then that end
+// is no reason to stop it.
+func (c *call[T]) askedForEnd(how ending) uint32 {
+	if how == callerEnded && c.ctx().Err() != nil {
+		return endAsked
+	}
+	return 0
 }
 
 // fallBack runs the fallback on a goroutine of its own, with a context that

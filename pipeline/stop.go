@@ -49,6 +49,11 @@ func (c *call[T]) hearClose(m *more[T]) {
 func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Pointer[callctx.Context]) bool {
 	m := c.more.Load()
 	if !c.future.to(pending, deciding) {
+		// The caller's end is told in more than one way; a fallback that one of
+		// them has asked is not stopped by the next.
+		if end == callctx.ParentEnded && c.future.kind(endAsked) {
+			return false
+		}
 		return m != nil && c.stopFallback(m, err, how)
 	}
 	a, armed := &c.first, &c.first
@@ -86,7 +91,7 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 		err = c.layers.Retry.Fail(c.ctx(), &m.t.run, err)
 	}
 	if c.p.hooks.fallback != nil && c.p.wantsFallback(c.ctx(), err, how) {
-		c.future.to(deciding, sealed)
+		c.future.seal(deciding, c.askedForEnd(how))
 		c.fallBack(err, how)
 	} else {
 		var zero T
