@@ -94,8 +94,12 @@ func (c *Context) keyValue() any {
 	return c
 }
 
-// WithKey returns a context that carries an idempotency key from outside.
+// WithKey returns a context that carries an idempotency key from outside. An
+// empty one is none.
 func WithKey(ctx context.Context, key string) context.Context {
+	if key == "" {
+		return ctx
+	}
 	return context.WithValue(ctx, idempotencyKey, key)
 }
 

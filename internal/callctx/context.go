@@ -79,44 +79,64 @@ func (c *Context) live() bool {
 	return p == c
 }
 
-// end returns how c ended, or nil while it is live.
+// end returns how c ended, or nil while it is live. It does not ask the parent.
 //
-// Once there is a watch, it alone is asked, so that answers never change. While
-// there is none: an expiry installs one before it frees the slot, so "not in
-// the slot and still no watch" means that the call has finished.
+// Answers never change: they come from the watch, which is set once, whose end
+// is set once. Who finds c out of its slot without an end knows that the attempt
+// has returned, for an expiry leaves an end before it frees the slot; and fixes
+// that, before anybody else can leave another answer.
 func (c *Context) end() *End {
-	if w := c.watch.Load(); w != nil {
-		return w.end.Load()
+	w := c.watch.Load()
+	if w == nil {
+		if c.slot == nil || c.live() {
+			return nil
+		}
+		if c.watch.CompareAndSwap(nil, finishedWatch) {
+			return Canceled
+		}
+		w = c.watch.Load()
 	}
-	if c.slot == nil || c.live() {
-		return nil
+	if e := w.end.Load(); e != nil || c.slot == nil || c.live() {
+		return e
 	}
-	if w := c.watch.Load(); w != nil {
-		return w.end.Load()
-	}
-	return Canceled
+	w.end.CompareAndSwap(nil, Canceled)
+	return w.end.Load()
 }
 
-// Err is nil while the attempt runs; [context.DeadlineExceeded] after our
-// deadline; the caller's own error after the caller's context ended; and
-// [context.Canceled] after the attempt has returned or was cancelled.
-func (c *Context) Err() error {
+// ended is end for those who tell others: it asks the parent, too, and after it
+// has returned an end, the done channel is closed.
+func (c *Context) ended() *End {
 	e := c.end()
 	if e == nil {
 		// Nobody need be registered with the parent as long as all who care ask.
 		if c.parent.Err() == nil {
 			return nil
 		}
-		// From here on the answer is fixed.
 		if !c.watch.CompareAndSwap(nil, parentWatch) {
-			c.watch.Load().settle(ParentEnded)
+			c.watch.Load().end.CompareAndSwap(nil, ParentEnded)
 		}
 		e = c.end()
 	}
-	if e.parent {
-		return c.parent.Err()
+	c.watch.Load().shut()
+	return e
+}
+
+// Err is nil while the attempt runs; [context.DeadlineExceeded] after our
+// deadline; the caller's own error after the caller's context ended; and
+// [context.Canceled] after the attempt has returned or was cancelled. Once it is
+// not nil, the channel of Done is closed.
+func (c *Context) Err() error {
+	e := c.ended()
+	switch {
+	case e == nil:
+		return nil
+	case !e.parent:
+		return e.err
 	}
-	return e.err
+	if err := c.parent.Err(); err != nil {
+		return err
+	}
+	return context.Canceled // a foreign context that has changed its mind
 }
 
 // Done returns a channel that is closed when the context ends. The first call
@@ -147,11 +167,9 @@ func (c *Context) Value(key any) any {
 		}
 	case idempotencyKey:
 		return c.keyValue()
-	default:
-		if e := c.end(); e != nil && e.tomb != nil {
-			if v := e.tomb.Value(key); v != nil {
-				return v
-			}
+	case causeKey:
+		if e := c.ended(); e != nil && e.tomb != nil {
+			return e.tomb.Value(key)
 		}
 	}
 	return c.parent.Value(key)
@@ -179,8 +197,9 @@ func (c *Context) Finish() Verdict {
 		}
 		return InTime
 	}
-	c.live() // let the other side settle it
-	return c.watch.Load().end.Load().verdict()
+	e := c.end()
+	c.watch.Load().tell() // unless whoever ended it has done so
+	return e.verdict()
 }
 
 // Cancel ends the context from our side, with the given end, unless it has
@@ -211,9 +230,9 @@ func (c *Context) settleIn(slot *atomic.Pointer[Context], shared *watch) *End {
 		return end
 	}
 	w := c.watch.Load()
-	told, _ := w.close(end)
+	w.end.CompareAndSwap(nil, end)
 	slot.Store(nil)
-	told.tell()
+	w.tell()
 	return w.end.Load()
 }
 

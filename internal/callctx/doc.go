@@ -15,7 +15,20 @@
 // safe for ever.
 //
 // The wheel puts [Firing] into the slot while it settles the context; those who
-// look meanwhile wait for the few instructions that this takes.
+// look meanwhile wait for the few instructions that this takes. No foreign code
+// runs in between, and none ever runs with a lock held.
+//
+// A decision is told afterwards: the channel is closed and those who registered
+// are called, once, by whoever decided, or by the call when it returns. Readers
+// of Err decide, too, that the caller's context has ended; they close the
+// channel and call nobody.
+//
+// # What a derived context costs
+//
+// No goroutine, where it is derived from this context: the standard library
+// finds the AfterFunc method. Below a value (context.WithValue, then
+// context.WithCancel) it can't, and starts one per context until that is
+// cancelled, as for any context that is not its own.
 //
 // # Guarantees
 //
@@ -23,9 +36,17 @@
 //	Deadline is the earlier of the caller's and ours               TestDeadlineIsTheEarlierOne
 //	Err after our deadline is DeadlineExceeded, Cause is the plan's TestExpiryIsSeenByDerivedContexts
 //	the caller's end passes through with error and cause           TestTheCallersEndPassesThrough
-//	after the call: Canceled, nothing left on the caller's context TestAfterTheCallNothingStaysRegistered
+//	our deadline is void after the caller's end                    TestOurDeadlineIsVoidAfterTheCallersEnd
+//	after the call: Canceled, nothing left on the caller's context TestAfterTheCallNothingStaysRegistered, TestAFinishedContextIsCollectableWhileItsParentLives
 //	derived contexts cost no goroutine                             TestDerivedContextsCostNoGoroutine
 //	a retained context stays safe                                  TestARetainedContextStaysSafe
-//	Err never changes once it was seen, and agrees with Finish     TestFinishAgainstExpireHasOneWinner
+//	Err and Cause never change once seen, and agree with Finish    TestFinishAgainstExpireHasOneWinner, TestAnAnswerThatWasGivenStands, TestTheCauseThatWasSeenStands
+//	where Err is not nil, Done is closed                           TestFinishAgainstExpireHasOneWinner, TestFinishInTheMiddle
+//	the end is there before the slot is free                       TestTheEndComesBeforeTheSlotIsFree
+//	every child is told, whenever it comes                         TestChildrenThatComeWhileItEndsAreTold
+//	a foreign parent that panics, blocks or exits harms nobody else TestForeignParentWhoseErrPanics, TestForeignParentWhoseErrBlocks, TestForeignParentWhoseErrExitsTheGoroutine
+//	foreign code runs with no lock held                            TestForeignParentThatEndsUsWhileWeRegister, TestForeignParentWhoseDoneDoesNotReturn
+//	another synctest bubble's channel is never touched             TestNobodyTouchesAnotherBubblesChannel
+//	one idempotency key for all attempts of a call          TestIdempotencyKey_R15_IsOneForAllAttempts
 //	one allocation of 64 bytes                                     TestOneAllocationOf64Bytes
 package callctx

@@ -18,11 +18,12 @@ type Plan struct {
 	// Deadline answers for a context that has one of its own. It may be nil.
 	Deadline func(*Context) (time.Time, bool)
 
-	// Watch is called before the first done channel of an armed context is
-	// made. It may move the deadline to a timer that may close the channel:
-	// one of the synctest bubble that the caller is in. It returns how to stop
-	// that timer, or nil. It may be nil.
-	Watch func(*Context) (stop func())
+	// Watch is called before the first done channel of a context is made. For a
+	// caller in a synctest bubble other than the wheel's it moves the deadline to
+	// a timer of that bubble, and returns how to stop it, and how to find out
+	// whether one is in the bubble: only there may the channel be closed, the
+	// timer be stopped and others be told. Nil: anywhere. It may be nil.
+	Watch func(*Context) (inside func() bool, stop func())
 
 	expired *watch // for contexts at which nobody had looked when they expired
 }
@@ -67,14 +68,15 @@ var (
 type Verdict uint8
 
 const (
-	// InTime: the attempt returned before its deadline won and before it was
+	// InTime says that the attempt returned before its deadline won and before it was
 	// cancelled.
 	InTime Verdict = iota
-	// Expired: our deadline won.
+	// Expired says that our deadline won.
 	Expired
-	// Void: our deadline fired, but the caller's context had ended before.
+	// Void says that our deadline fired, but the caller's context had ended
+	// before.
 	Void
-	// Cancelled: it was cancelled from our side.
+	// Cancelled says that it was cancelled from our side.
 	Cancelled
 )
 

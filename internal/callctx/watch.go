@@ -8,9 +8,23 @@ import (
 
 // watch is made when somebody wants to hear of a context's end: it has the
 // channel, the link to the caller's context, and those who asked to be called.
+//
+// Its end is decided by a compare-and-swap, without the lock. Telling comes
+// after that, at most once, and may be another goroutine's: the one that ended
+// it, or the call when it returns.
 type watch struct {
 	ch  chan struct{}
 	end atomic.Pointer[End] // nil while live; set once
+
+	// inside reports whether the caller is in the synctest bubble in which ch was
+	// made; nil: it was made in none, or in the one that all are in. What was
+	// made in a bubble must not be touched from outside, which the runtime
+	// answers by ending the process. Those outside decide and leave the telling
+	// to the bubble's own.
+	inside func() bool
+
+	closed atomic.Bool // ch is
+	over   atomic.Bool // all were told; written under mu
 
 	mu sync.Mutex
 	told
@@ -24,12 +38,14 @@ type told struct {
 	more   map[*byte]func()
 }
 
-func (t told) tell() {
+// call calls them all. The caller's context, which is foreign code, comes last,
+// so that it holds up nobody; but it comes.
+func (t *told) call() {
+	if t.unlink != nil {
+		defer t.unlink()
+	}
 	if t.stop != nil {
 		t.stop()
-	}
-	if t.unlink != nil {
-		t.unlink()
 	}
 	if t.first != nil {
 		t.first()
@@ -39,17 +55,64 @@ func (t told) tell() {
 	}
 }
 
+// settled returns a watch that has ended from the start.
+func settled(end *End) *watch {
+	w := &watch{ch: closed}
+	w.end.Store(end)
+	w.closed.Store(true)
+	w.over.Store(true)
+	return w
+}
+
 var closed = func() chan struct{} {
 	ch := make(chan struct{})
 	close(ch)
 	return ch
 }()
 
-// settled returns a watch that has ended from the start.
-func settled(end *End) *watch {
-	w := &watch{ch: closed}
-	w.end.Store(end)
-	return w
+// settle ends w, unless it has ended, sees to it that all are told, and reports
+// whether this call ended it.
+func (w *watch) settle(end *End) bool {
+	won := w.end.CompareAndSwap(nil, end)
+	w.tell()
+	return won
+}
+
+// tell closes the channel of a watch that has ended and calls those who asked,
+// unless that was done.
+func (w *watch) tell() {
+	if w.over.Load() || w.inside != nil && !w.inside() {
+		return
+	}
+	w.mu.Lock()
+	if w.over.Load() {
+		w.mu.Unlock()
+		return
+	}
+	w.over.Store(true)
+	w.closeOnce()
+	t := w.told
+	w.told = told{}
+	w.mu.Unlock()
+	t.call()
+}
+
+// shut closes the channel of a watch that has ended, and leaves the rest to
+// those who tell: it is for readers, who should not have to run foreign code.
+func (w *watch) shut() {
+	if w.closed.Load() || w.inside != nil && !w.inside() {
+		return
+	}
+	w.mu.Lock()
+	w.closeOnce()
+	w.mu.Unlock()
+}
+
+func (w *watch) closeOnce() {
+	if !w.closed.Load() {
+		close(w.ch)
+		w.closed.Store(true)
+	}
 }
 
 // look returns the context's watch; it makes one if there is none.
@@ -57,78 +120,90 @@ func (c *Context) look() *watch {
 	if w := c.watch.Load(); w != nil {
 		return w
 	}
-	w := &watch{}
-	// Before the channel is made: the deadline must be kept by somebody who may
-	// close it.
-	if c.slot != nil && c.plan.Watch != nil {
-		w.stop = c.plan.Watch(c)
-	}
-	w.ch = make(chan struct{})
-	// The lock keeps a settle out until the link is there to be undone. Nobody
-	// else can hold it yet, and context.AfterFunc never calls back at once.
-	w.mu.Lock()
-	if !c.watch.CompareAndSwap(nil, w) {
-		w.mu.Unlock()
-		if w.stop != nil {
-			w.stop()
-		}
+	if c.ended() != nil {
 		return c.watch.Load()
 	}
-	if c.parent.Done() != nil {
-		w.unlink = context.AfterFunc(c.parent, func() { w.settle(ParentEnded) })
+	var inside func() bool
+	var stop func()
+	// Before the channel is made: the deadline must be kept by somebody who may
+	// close it.
+	if c.plan.Watch != nil {
+		inside, stop = c.plan.Watch(c)
 	}
-	w.mu.Unlock()
-	// The call may have finished after we saw that nobody had looked and before
-	// it could see our watch. An expiry can't have passed us: it settles the
-	// watch that it finds before it frees the slot.
-	if c.slot != nil && !c.live() && w.end.Load() == nil {
-		w.settle(Canceled)
+	w, made := c.install(inside, stop)
+	if !made && stop != nil {
+		stop()
 	}
 	return w
 }
 
-// Hold gives a context whose deadline is kept by a private timer its watch. Call
-// it before c has its slot. The returned function says how to stop the timer: it
-// stops it at once when the context has ended meanwhile.
-func (c *Context) Hold() (timer func(stop func())) {
-	w := c.look()
-	return func(stop func()) {
-		w.mu.Lock()
-		over := w.end.Load() != nil
-		if !over {
-			w.stop = stop
-		}
-		w.mu.Unlock()
-		if over {
-			stop()
-		}
+// install makes the context's watch, if there is none. It calls the caller's
+// context, which is foreign code, with no lock held.
+func (c *Context) install(inside func() bool, stop func()) (w *watch, made bool) {
+	w = &watch{ch: make(chan struct{}), inside: inside}
+	w.stop = stop
+	if !c.watch.CompareAndSwap(nil, w) {
+		return c.watch.Load(), false
 	}
+	// The call may have finished before it could see our watch. An expiry can't
+	// have passed us: it settles the watch that it finds before it frees the
+	// slot. And whoever ends w from now on tells it.
+	if c.end() != nil {
+		w.tell()
+		return w, true
+	}
+	if c.parent.Done() != nil {
+		w.link(context.AfterFunc(c.parent, func() { w.settle(ParentEnded) }))
+	}
+	return w, true
 }
 
-// close ends w and reports whether this call did it; then the caller must tell
-// those who are returned.
-func (w *watch) close(end *End) (told, bool) {
+// link says how to take w off the caller's context.
+func (w *watch) link(unlink func() bool) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.end.CompareAndSwap(nil, end) {
-		return told{}, false
+	over := w.over.Load()
+	if !over {
+		w.unlink = unlink
 	}
-	t := w.told
-	w.told = told{}
-	close(w.ch)
-	return t, true
+	w.mu.Unlock()
+	if over {
+		unlink()
+	}
 }
 
-// settle ends w, tells everybody, and reports whether this call did it.
-func (w *watch) settle(end *End) bool {
-	t, won := w.close(end)
-	t.tell()
-	return won
+// Hold gives a context whose deadline is kept by a private timer its watch, if
+// it has none, and has stop called once the context has ended: at once, if it
+// has already. inside is as for [Plan.Watch].
+func (c *Context) Hold(inside func() bool, stop func()) {
+	w := c.watch.Load()
+	if w == nil && c.ended() == nil {
+		if _, made := c.install(inside, stop); made {
+			return
+		}
+	}
+	w = c.watch.Load()
+	w.mu.Lock()
+	over := w.over.Load()
+	if !over {
+		w.stop = stop
+	}
+	w.mu.Unlock()
+	if over {
+		stop()
+	}
 }
 
 // Observe makes the done channel, and so moves the deadline to where it may be
 // closed, before somebody waits for something else that the deadline ends.
 func (c *Context) Observe() { c.look() }
+
+// Tell sees to it that all hear of the end of a context that has ended. It is
+// for timers of a synctest bubble: whoever ended the context outside could not.
+func (c *Context) Tell() {
+	if w := c.watch.Load(); w != nil && w.end.Load() != nil {
+		w.tell()
+	}
+}
 
 // AfterFunc arranges for f to be called after the context has ended, and
 // returns how to take that back. The standard library looks for this method
@@ -140,7 +215,7 @@ func (c *Context) AfterFunc(f func()) (stop func() bool) {
 	w := c.look()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.end.Load() != nil {
+	if w.over.Load() {
 		go f()
 		return func() bool { return false }
 	}

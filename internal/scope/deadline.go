@@ -67,13 +67,15 @@ func (s *Scope) Arm(c *callctx.Context, lv *Level) {
 			return
 		}
 	}
-	s.hold(c).begin(After(s.Now(), c.Plan().Limit))
+	now := s.Now()
+	s.hold(c, now).begin(now, After(now, c.Plan().Limit))
 }
 
 // ArmUntil arms c with an exact deadline, in Now's time.
 func (s *Scope) ArmUntil(c *callctx.Context, lv *Level, deadline int64) {
-	if lv == nil || s.Foreign() {
-		s.hold(c).begin(deadline)
+	now := s.Now()
+	if lv == nil || s.foreign(now) {
+		s.hold(c, now).begin(now, deadline)
 		return
 	}
 	c.Start(-deadline)
@@ -88,30 +90,46 @@ type Place struct {
 }
 
 // Reserve gives c its place, so that it can be found and cancelled; Begin sets
-// its deadline. It reads no clock. A nil level is for contexts that will not
-// have a deadline.
+// its deadline. It reads no clock where there is a wheel. A nil level is for
+// contexts that will not have a deadline.
 func (s *Scope) Reserve(c *callctx.Context, lv *Level) Place {
 	if s.wheel == nil {
-		return Place{scope: s, private: s.hold(c)}
+		return Place{scope: s, private: s.hold(c, s.Now())}
 	}
 	if lv == nil {
 		lv = s.wheel.Level(wheel.Never)
 	}
-	c.Start(-wheel.Never)
+	c.Start(reserved)
 	c.Armed(lv.Arm(c, wheel.Never))
 	return Place{scope: s, level: lv}
 }
 
+// reserved is the start of a context on the wheel whose deadline comes later.
+const reserved = -wheel.Never
+
 // Begin sets the deadline of c, which was put into this place, in Now's time.
+// The second call for a context has no effect.
 func (p Place) Begin(c *callctx.Context, deadline int64) {
+	s := p.scope
+	now := s.Now()
 	switch {
 	case p.private != nil:
-		p.private.begin(deadline)
-	case p.scope.Foreign(): // have the deadline moved into the caller's bubble
-		c.Observe()
+		p.private.begin(now, deadline)
+	case s.foreign(now):
+		if deadline != Never && c.WheelStamp().CompareAndSwap(0, Never) {
+			c.Hold(s.inside, s.moved(c, until(now, deadline)))
+		}
 	default:
 		p.level.Rearm(c, c.Slot(), deadline)
 	}
+}
+
+// until is deadline − now, saturated: now is negative in a foreign bubble.
+func until(now, deadline int64) time.Duration {
+	if now < 0 && deadline > math.MaxInt64+now {
+		return math.MaxInt64
+	}
+	return time.Duration(deadline - now)
 }
 
 // After is now + d, saturated.
@@ -124,7 +142,10 @@ func After(now int64, d time.Duration) int64 {
 
 // Deadline is when c is due, in Now's time, or Never. Asking fixes it.
 func (s *Scope) Deadline(c *callctx.Context) int64 {
-	switch d := c.WheelStamp().Load(); {
+	d := c.WheelStamp().Load()
+	switch {
+	case c.WheelStart() == wheel.Refused: // it has a private timer, and maybe a negative time
+		return d
 	case d > 0:
 		return d
 	case d < 0: // handed out to expire
@@ -148,17 +169,38 @@ func (s *Scope) deadline(c *callctx.Context) (time.Time, bool) {
 // watch moves the deadline of a context into the synctest bubble that the
 // caller is in, if that is not the wheel's: a channel that is made there may
 // only be closed there. It makes the wheel forget the deadline.
-func (s *Scope) watch(c *callctx.Context) (stop func()) {
+func (s *Scope) watch(c *callctx.Context) (inside func() bool, stop func()) {
 	if !s.Foreign() {
-		return nil
+		return nil, nil
 	}
-	limit := c.Plan().Limit
-	if limit <= 0 {
-		return nil
+	d, stamp := c.Plan().Limit, c.WheelStamp()
+	switch {
+	case c.Slot() == nil || d <= 0:
+		return s.inside, nil
+	case c.WheelStart() == reserved && stamp.Load() == 0: // its deadline is to begin
+		return s.inside, nil
 	}
-	c.WheelStamp().Store(wheel.Never)
+	for {
+		v := stamp.Load()
+		if v < 0 { // handed out to expire: that can't be taken back
+			d = 0
+			break
+		}
+		if stamp.CompareAndSwap(v, Never) {
+			break
+		}
+	}
+	return s.inside, s.moved(c, d)
+}
+
+// moved keeps the deadline of c, which lies on the wheel, by a timer of the
+// caller's bubble.
+func (s *Scope) moved(c *callctx.Context, d time.Duration) (stop func()) {
 	slot := c.Slot()
-	t := time.AfterFunc(limit, func() { expire(c, slot, func(f func()) { go f() }) })
+	t := time.AfterFunc(d, func() {
+		expire(c, slot, func(f func()) { go f() })
+		c.Tell()
+	})
 	return func() { t.Stop() }
 }
 

@@ -1,12 +1,15 @@
 package scope
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Ended returns the error for a call that ended because ctx did: ctx's own
 // error; with a cause of its own, one that matches both.
 func Ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
-	if err == nil || cause == nil || cause == err { //nolint:errorlint // Cause returns that very value when there is no other
+	if err == nil || cause == nil || errors.Is(err, cause) { // Cause returns err itself when there is no other
 		return err
 	}
 	return &endedError{err, cause}

@@ -19,7 +19,7 @@ func (s *Scope) Meta(kind, id string) policy.Meta {
 // Publish tells the listener about e, with the call's context (a nil one
 // becomes the background). Call it with no lock held. A panic of the listener
 // is contained and reported once.
-func (s *Scope) Publish(ctx context.Context, e policy.Event) {
+func (s *Scope) Publish(ctx context.Context, e policy.Event) { //nolint:contextcheck // there is none to inherit from if ctx is nil
 	if s.listener == nil {
 		return
 	}

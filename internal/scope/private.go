@@ -7,6 +7,7 @@ import (
 
 	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/callctx"
+	"resilience4cata.dev/go/internal/wheel"
 )
 
 // private is the place of a context whose deadline is a timer of the scope's
@@ -21,39 +22,47 @@ type private struct {
 	over  bool
 }
 
-// hold gives c a place of its own, without a deadline yet.
-func (s *Scope) hold(c *callctx.Context) *private {
+// hold gives c a place of its own, without a deadline yet. now is a reading of
+// the clock: it tells whether this is a foreign bubble.
+func (s *Scope) hold(c *callctx.Context, now int64) *private {
 	p := &private{scope: s}
-	onEnd := c.Hold() // before c has its slot
+	c.Start(wheel.Refused)
 	c.WheelStamp().Store(Never)
+	var inside func() bool
+	if s.foreign(now) {
+		inside = s.inside
+	}
+	c.Hold(inside, p.end) // before c has its slot: who finds it there finds its watch
 	p.slot.Store(c)
 	c.Armed(&p.slot)
 	s.mu.Lock()
-	s.privates[p] = struct{}{}
-	s.mu.Unlock()
-	onEnd(p.end)
+	defer s.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		s.privates[p] = struct{}{}
+	}
 	return p
 }
 
-// begin sets the timer, unless the context has ended.
-func (p *private) begin(deadline int64) {
+// begin sets the deadline and its timer, once, unless the context has ended.
+func (p *private) begin(now, deadline int64) {
 	c := p.slot.Load()
-	if c == nil || c == callctx.Firing {
-		return
-	}
-	c.WheelStamp().Store(deadline)
-	if deadline == Never {
+	if deadline == Never || c == nil || c == callctx.Firing {
 		return
 	}
 	s := p.scope
-	d := time.Duration(deadline - s.Now())
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over {
+	if p.over || p.begun.Load() {
 		return
 	}
+	c.WheelStamp().Store(deadline)
 	p.begun.Store(true)
-	p.timer = s.clk.AfterFunc(d, func() { expire(c, &p.slot, s.soon) })
+	p.timer = s.clk.AfterFunc(until(now, deadline), func() {
+		expire(c, &p.slot, s.soon)
+		c.Tell()
+	})
 }
 
 // end is called once, when the context has ended.

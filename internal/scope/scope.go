@@ -24,7 +24,8 @@ type Scope struct {
 	bubble   bool // made inside a synctest bubble
 	listener policy.Listener
 
-	wheel *sharedWheel // nil: each deadline is a timer of clk
+	wheel  *sharedWheel // nil: each deadline is a timer of clk
+	inside func() bool  // Foreign, for watches that are made in a foreign bubble
 
 	closed   atomic.Bool
 	mu       sync.Mutex
@@ -41,7 +42,7 @@ func New(clk clock.Clock, listener policy.Listener) *Scope {
 		clk = clock.System()
 	}
 	s := &Scope{clk: clk, listener: listener, system: clk == clock.System(), hooks: map[*hook]struct{}{}, privates: map[*private]struct{}{}}
-	s.base = clk.Now()
+	s.base, s.inside = clk.Now(), s.Foreign
 	// Time in a synctest bubble begins at midnight UTC 2000-01-01 (testing/synctest),
 	// a date at which no machine that runs this can really be.
 	s.bubble = s.system && s.base.Year() < 2010
@@ -72,6 +73,8 @@ func (s *Scope) Now() int64 {
 // Foreign reports whether the caller is in a synctest bubble in which the scope
 // was not made. It reads the clock.
 func (s *Scope) Foreign() bool { return s.system && !s.bubble && s.Now() <= 0 }
+
+func (s *Scope) foreign(now int64) bool { return s.system && !s.bubble && now <= 0 }
 
 // Time is the clock's time, for events and snapshots.
 func (s *Scope) Time() time.Time { return s.clk.Now() }
@@ -126,7 +129,15 @@ func (s *Scope) Sleep(ctx context.Context, d time.Duration) error {
 	var once sync.Once
 	ready := make(chan struct{})
 	wake := func() { once.Do(func() { close(ready) }) }
-	remove := s.OnClose(wake)
+	hook := wake
+	if s.Foreign() {
+		hook = func() { // ready is the bubble's: who closes the scope outside must not touch it
+			if s.Foreign() {
+				wake()
+			}
+		}
+	}
+	remove := s.OnClose(hook)
 	defer remove()
 	t := s.AfterFunc(d, wake)
 	defer t.Stop()

@@ -6,9 +6,10 @@ import (
 )
 
 // Rearm gives a deadline, in wheel time, to an entry that was armed in this
-// level without one (with the start -Never). It may be called once, while the
-// entry is in its slot or after; for an entry that has left its slot it does
-// nothing that matters.
+// level without one (with the start -Never). It may be called while the entry is
+// in its slot or after; for an entry that has left its slot it does nothing that
+// matters, and for one that has a deadline, or whose owner has stored Never as
+// its stamp, it does nothing at all.
 func (l *Level[E, P]) Rearm(e *E, slot *atomic.Pointer[E], deadline int64) {
 	if deadline >= far {
 		return
@@ -17,7 +18,9 @@ func (l *Level[E, P]) Rearm(e *E, slot *atomic.Pointer[E], deadline int64) {
 	// First the deadline, then the bounds, then look who is going to read them:
 	// as in Arm. A tick that has read the entry before found nothing due and
 	// set its bounds accordingly; lowering them afterwards corrects that.
-	P(e).WheelStamp().Store(deadline)
+	if !P(e).WheelStamp().CompareAndSwap(0, max(deadline, 1)) {
+		return
+	}
 	if word := l.bound(slot); word != nil {
 		lowerBlock(word, deadline, 0)
 	}

@@ -1,0 +1,5 @@
+//go:build race
+
+package callctx_test
+
+const raceEnabled = true
