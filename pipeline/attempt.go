@@ -255,6 +255,12 @@ func (c *call[T]) expire(a *attempt[T], before uint32) {
 	if !c.future.is(pending) {
 		return
 	}
+	m.mu.Lock()
+	b := m.t.probe
+	m.mu.Unlock()
+	if b != nil { // from this instant on, and not after those who listen
+		b.failure()
+	}
 	var err error
 	if how == timedOut {
 		err = c.layers.Timeout.Exceeded(c.ctx(), limit, started, false, nil)
