@@ -166,7 +166,8 @@ func (s *stress) run(n int, closes bool) {
 	s.Helper()
 	var watching, working sync.WaitGroup
 	watching.Go(s.watch)
-	watching.Go(s.disturb)
+	disturber := rand.New(rand.NewPCG(s.rng.Uint64(), 1))
+	watching.Go(func() { s.disturb(disturber) })
 	var left atomic.Int64
 	left.Store(int64(n))
 	for range workers {

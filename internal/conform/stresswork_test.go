@@ -198,8 +198,7 @@ func (w *worker) settle() {
 }
 
 // disturb changes limits, rates and the breakers' states all the time.
-func (s *stress) disturb() {
-	rng := rand.New(rand.NewPCG(s.rng.Uint64(), 1))
+func (s *stress) disturb(rng *rand.Rand) {
 	for {
 		select {
 		case <-s.stop:
