@@ -1,0 +1,437 @@
+package scope_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/callctx"
+	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/policy"
+)
+
+var errLimit = errors.New("the limit was passed")
+
+// mode is a kind of clock that deadlines live on.
+type mode struct {
+	t     *testing.T
+	scope *scope.Scope
+	exact bool // deadlines are exact
+	// pass lets time pass.
+	pass func(d time.Duration)
+}
+
+// eachMode runs f under a manual clock, in a synctest bubble, and with a wheel on
+// the real clock.
+func eachMode(t *testing.T, f func(m *mode)) {
+	t.Helper()
+	t.Run("manual", func(t *testing.T) {
+		clk := clock.NewManual(start)
+		m := &mode{t: t, scope: scope.New(clk, nil), exact: true, pass: clk.Advance}
+		m.scope.Share()
+		f(m)
+		if clk.Pending() != 0 {
+			t.Errorf("%v", clk)
+		}
+	})
+	t.Run("bubble", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := &mode{t: t, scope: scope.New(nil, nil), exact: true, pass: func(d time.Duration) { time.Sleep(d); synctest.Wait() }}
+			m.scope.Share()
+			f(m)
+		})
+	})
+	t.Run("wheel", func(t *testing.T) {
+		s := scope.New(nil, nil)
+		s.Share()
+		f(&mode{t: t, scope: s, pass: func(d time.Duration) { waitReal(s, d) }})
+		if s.Pending() != 0 {
+			t.Errorf("%d pending", s.Pending())
+		}
+	})
+}
+
+// waitReal waits on a runtime timer for d and what the wheel may be late.
+func waitReal(s *scope.Scope, d time.Duration) {
+	over := make(chan struct{})
+	s.AfterFunc(d, func() { close(over) })
+	<-over
+}
+
+// mustEnd waits for c's deadline.
+func (m *mode) mustEnd(c *callctx.Context) {
+	t := m.t
+	t.Helper()
+	for i := 0; c.Err() == nil; i++ {
+		if m.exact || i > 1000 {
+			t.Fatal("the deadline has passed and nothing happened")
+		}
+		m.pass(5 * time.Millisecond)
+	}
+	if c.Err() != context.DeadlineExceeded || context.Cause(c) != errLimit { //nolint:errorlint // these very values
+		t.Errorf("Err() = %v, cause %v", c.Err(), context.Cause(c))
+	}
+	if v := c.Finish(); v != callctx.Expired {
+		t.Errorf("verdict %v", v)
+	}
+}
+
+const limit = 20 * time.Millisecond
+
+func TestArmExpiresAtTheLimit(t *testing.T) { // T-5, T-7
+	eachMode(t, func(m *mode) {
+		t := m.t
+		for _, looked := range []bool{false, true} {
+			s := m.scope
+			plan, lv := s.NewPlan(limit, errLimit, false), s.Level(limit)
+			c := callctx.New(t.Context(), plan)
+			before := s.Now()
+			s.Arm(c, lv)
+			if looked {
+				c.Done()
+			}
+			if s.Pending() != 1 {
+				t.Errorf("%d pending", s.Pending())
+			}
+			at, ok := c.Deadline()
+			due := s.Deadline(c)
+			if !ok || !at.Equal(s.At(due)) || due < before+int64(limit) || m.exact && due != before+int64(limit) {
+				t.Errorf("Deadline() = %v, %v, due %d, armed after %d", at, ok, due, before)
+			}
+			if m.exact {
+				if m.pass(limit - 1); c.Err() != nil {
+					t.Error("early")
+				}
+				m.pass(1)
+			}
+			for c.Err() == nil && !m.exact {
+				m.pass(time.Millisecond)
+			}
+			if s.Now() < due {
+				t.Error("early")
+			}
+			if again, _ := c.Deadline(); !again.Equal(at) {
+				t.Errorf("Deadline() was %v and is %v", at, again)
+			}
+			m.mustEnd(c)
+			if s.Pending() != 0 {
+				t.Errorf("%d pending afterwards", s.Pending())
+			}
+		}
+	})
+}
+
+func TestArmUntilIsExact(t *testing.T) {
+	eachMode(t, func(m *mode) {
+		t := m.t
+		s := m.scope
+		for _, lv := range []*scope.Level{s.Level(limit), nil} {
+			due := scope.After(s.Now(), limit)
+			c := callctx.New(t.Context(), s.NewPlan(0, errLimit, true))
+			s.ArmUntil(c, lv, due)
+			if got := s.Deadline(c); got != due || s.Pending() != 1 {
+				t.Errorf("due %d, want %d; %d pending", got, due, s.Pending())
+			}
+			m.pass(limit)
+			m.mustEnd(c)
+		}
+	})
+}
+
+func TestFinishedBeforeTheLimitLeavesNothing(t *testing.T) { // T-4
+	eachMode(t, func(m *mode) {
+		t := m.t
+		s := m.scope
+		plan, lv := s.NewPlan(time.Hour, errLimit, false), s.Level(time.Hour)
+		for i := range 10 {
+			c := callctx.New(t.Context(), plan)
+			switch i % 3 {
+			case 0:
+				s.Arm(c, lv)
+			case 1:
+				s.ArmUntil(c, lv, scope.After(s.Now(), time.Hour))
+			case 2:
+				s.Reserve(c, lv).Begin(c, scope.After(s.Now(), time.Hour))
+			}
+			if i%2 == 0 {
+				c.Done()
+			}
+			if v := c.Finish(); v != callctx.InTime {
+				t.Errorf("verdict %v", v)
+			}
+			if s.Pending() != 0 {
+				t.Errorf("%d pending after the call", s.Pending())
+			}
+		}
+		s.Each(func(*callctx.Context, *atomic.Pointer[callctx.Context]) { t.Error("a context is left") })
+	})
+}
+
+func TestReserveHoldsWithoutADeadlineUntilBegin(t *testing.T) {
+	eachMode(t, func(m *mode) {
+		t := m.t
+		s := m.scope
+		c := callctx.New(t.Context(), s.NewPlan(limit, errLimit, false))
+		p := s.Reserve(c, s.Level(limit))
+		m.pass(2 * limit)
+		if _, ok := c.Deadline(); ok || c.Err() != nil || s.Pending() != 0 || s.Deadline(c) != scope.Never {
+			t.Errorf("before Begin: deadline %v, Err %v, %d pending", ok, c.Err(), s.Pending())
+		}
+		found := 0
+		s.Each(func(e *callctx.Context, slot *atomic.Pointer[callctx.Context]) {
+			if e == c && slot.Load() == c {
+				found++
+			}
+		})
+		if found != 1 {
+			t.Errorf("found %d times", found)
+		}
+		due := scope.After(s.Now(), limit)
+		p.Begin(c, due)
+		p.Begin(c, due+int64(time.Hour)) // no effect
+		if at, ok := c.Deadline(); !ok || !at.Equal(s.At(due)) || s.Pending() != 1 {
+			t.Errorf("after Begin: %v, %v, %d pending", at, ok, s.Pending())
+		}
+		m.pass(limit)
+		m.mustEnd(c)
+	})
+}
+
+func TestReserveWithoutLevelIsFoundAndCancelled(t *testing.T) {
+	end := callctx.NewEnd(context.Canceled, scope.ErrClosed)
+	eachMode(t, func(m *mode) {
+		t := m.t
+		s := m.scope
+		c := callctx.New(t.Context(), s.NewPlan(0, errLimit, false))
+		p := s.Reserve(c, nil)
+		p.Begin(c, scope.Never)
+		if _, ok := c.Deadline(); ok || s.Pending() != 0 {
+			t.Error("a deadline")
+		}
+		s.Each(func(e *callctx.Context, slot *atomic.Pointer[callctx.Context]) {
+			if !e.CancelIn(slot, end) {
+				t.Error("not cancelled")
+			}
+		})
+		if !errors.Is(context.Cause(c), scope.ErrClosed) || c.Finish() != callctx.Cancelled {
+			t.Errorf("Err %v, cause %v", c.Err(), context.Cause(c))
+		}
+		s.Each(func(*callctx.Context, *atomic.Pointer[callctx.Context]) { t.Error("it is left") })
+		p.Begin(c, s.Now()) // too late: nothing may be armed
+		if s.Pending() != 0 {
+			t.Errorf("%d pending", s.Pending())
+		}
+	})
+}
+
+// The longest limits do not overflow: they have no deadline or one in the far
+// future, and do not fire.
+func TestField_TO06_HugeLimitsSaturate(t *testing.T) { // T-12
+	eachMode(t, func(m *mode) {
+		t := m.t
+		s := m.scope
+		for _, d := range []time.Duration{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 - 2, 2562047 * time.Hour, math.MaxInt64 / 2} {
+			for _, looked := range []bool{false, true} {
+				plan, lv := s.NewPlan(d, errLimit, false), s.Level(d)
+				var all []*callctx.Context
+				for kind := range 3 {
+					c := callctx.New(t.Context(), plan)
+					switch kind {
+					case 0:
+						s.Arm(c, lv)
+					case 1:
+						s.ArmUntil(c, lv, scope.After(s.Now(), d))
+					case 2:
+						s.Reserve(c, lv).Begin(c, scope.After(s.Now(), d))
+					}
+					if looked {
+						c.Done()
+					}
+					all = append(all, c)
+				}
+				if m.exact {
+					m.pass(time.Hour)
+				} else {
+					m.pass(time.Millisecond)
+				}
+				for _, c := range all {
+					if at, ok := c.Deadline(); ok && at.Before(s.Time().AddDate(100, 0, 0)) {
+						t.Errorf("%v: deadline %v", d, at)
+					}
+					if c.Err() != nil {
+						t.Errorf("%v: %v", d, c.Err())
+					}
+					if c.Finish() != callctx.InTime || s.Pending() != 0 && c == all[2] {
+						t.Errorf("%v: %d pending", d, s.Pending())
+					}
+				}
+			}
+		}
+	})
+}
+
+// A caller's context that has ended before: nothing is armed.
+func TestArmUnderAnEndedParentLeavesNothing(t *testing.T) {
+	parent, cancel := context.WithCancel(t.Context())
+	cancel()
+	eachMode(t, func(m *mode) {
+		t := m.t
+		s := m.scope
+		c := callctx.New(parent, s.NewPlan(limit, errLimit, false))
+		s.Arm(c, s.Level(limit))
+		if c.Err() != context.Canceled { //nolint:errorlint // that very value
+			t.Errorf("Err() = %v", c.Err())
+		}
+		c.Finish()
+		if s.Pending() != 0 {
+			t.Errorf("%d pending", s.Pending())
+		}
+	})
+}
+
+// ender records when it is told.
+type ender struct {
+	callctx.Info
+	key   callctx.Key
+	ended func()
+	after func()
+}
+
+func (*ender) Attempt() int        { return 1 }
+func (e *ender) Key() *callctx.Key { return &e.key }
+func (e *ender) Ended(*callctx.Context, callctx.Verdict) func() {
+	e.ended()
+	return e.after
+}
+
+// All that are due at one instant end before any of what follows happens. A-9
+func TestSoonComesAfterAllThatIsDueNow(t *testing.T) {
+	eachMode(t, func(m *mode) {
+		t := m.t
+		s := m.scope
+		const n = 20
+		var ended, tooEarly, after atomic.Int64
+		due := scope.After(s.Now(), limit)
+		lv := s.Level(limit)
+		var all []*callctx.Context
+		for range n {
+			c := callctx.New(t.Context(), s.NewPlan(0, errLimit, false))
+			o := &ender{ended: func() { ended.Add(1) }, after: func() {
+				if ended.Load() != n {
+					tooEarly.Add(1)
+				}
+				after.Add(1)
+			}}
+			o.Info.Owner = o
+			c.Own(&o.Info)
+			s.ArmUntil(c, lv, due)
+			all = append(all, c)
+		}
+		m.pass(limit)
+		if !m.exact {
+			for after.Load() < n {
+				runtime.Gosched()
+			}
+		} else {
+			m.pass(1)
+		}
+		if ended.Load() != n || after.Load() != n || tooEarly.Load() != 0 {
+			t.Errorf("%d ended, %d followed, %d of them too early", ended.Load(), after.Load(), tooEarly.Load())
+		}
+		for _, c := range all {
+			m.mustEnd(c)
+		}
+	})
+}
+
+func TestWheelIsOnlyOnTheRealClock(t *testing.T) {
+	s := scope.New(nil, nil)
+	if s.Level(time.Second) != nil || s.Ticking() {
+		t.Error("a wheel before Share")
+	}
+	if s.Share(); s.Level(time.Second) == nil {
+		t.Error("no wheel after Share")
+	}
+	s.SetShortest(time.Second)
+	m := scope.New(clock.NewManual(start), nil)
+	if m.Share(); m.Level(time.Second) != nil {
+		t.Error("a wheel under a manual clock")
+	}
+	m.SetShortest(time.Second)
+}
+
+func TestDeadlineWithoutAWheelIsNeverBeforeItIsSet(t *testing.T) {
+	s := scope.New(clock.NewManual(start), nil)
+	c := callctx.New(t.Context(), s.NewPlan(0, errLimit, true))
+	if d := s.Deadline(c); d != scope.Never {
+		t.Errorf("due at %d", d)
+	}
+	c.Finish()
+}
+
+// What the end of a context leads to may panic: that is reported, and delays
+// nobody.
+func TestPanicAtADeadlineIsReported(t *testing.T) {
+	reported := make(chan policy.CallbackPanic, 1)
+	s := scope.New(nil, func(_ context.Context, e policy.Event) { reported <- e.(policy.CallbackPanic) })
+	s.Share()
+	c := callctx.New(t.Context(), s.NewPlan(limit, errLimit, false))
+	o := &ender{ended: func() { panic("boom") }}
+	o.Info.Owner = o
+	c.Own(&o.Info)
+	s.Arm(c, s.Level(limit))
+	if e := <-reported; e.Value != "boom" || e.Policy() != "timeout" {
+		t.Errorf("reported %v", e)
+	}
+	if c.Finish() != callctx.Expired {
+		t.Error("not expired")
+	}
+}
+
+// Each visits contexts that come and go without losing those that stay.
+func TestEachFindsWhatStays(t *testing.T) {
+	eachMode(t, func(m *mode) {
+		t := m.t
+		s := m.scope
+		plan, lv := s.NewPlan(time.Hour, errLimit, false), s.Level(time.Hour)
+		stays := map[*callctx.Context]bool{}
+		for range 50 {
+			c := callctx.New(t.Context(), plan)
+			s.Arm(c, lv)
+			stays[c] = true
+		}
+		var stop atomic.Bool
+		over := make(chan bool)
+		go func() {
+			defer close(over)
+			for !stop.Load() {
+				c := callctx.New(t.Context(), plan)
+				s.Arm(c, lv)
+				c.Finish()
+				runtime.Gosched()
+			}
+		}()
+		for range 20 {
+			found := 0
+			s.Each(func(c *callctx.Context, _ *atomic.Pointer[callctx.Context]) {
+				if stays[c] {
+					found++
+				}
+			})
+			if found != len(stays) {
+				t.Errorf("%d of %d found", found, len(stays))
+			}
+		}
+		stop.Store(true)
+		<-over
+		for c := range stays {
+			c.Finish()
+		}
+	})
+}
