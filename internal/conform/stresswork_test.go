@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"resilience4cata.dev/go/pipeline"
+	"resilience4cata.dev/go/registry"
 )
 
 // worker makes calls, one after the other, and keeps some futures for later.
@@ -79,8 +80,10 @@ func (p *stressed) answered(v int, err error) {
 			p.delivered.Add(1)
 		}
 	}
+	// Where the call was ended while it dealt with a panic, the error tells of both.
+	ended := errors.Is(err, context.Canceled) || errors.Is(err, registry.ErrClosed)
 	var panicked *pipeline.PanicError
-	if errors.Is(err, pipeline.ErrGoexit) || errors.As(err, &panicked) {
+	if !ended && (errors.Is(err, pipeline.ErrGoexit) || errors.As(err, &panicked)) {
 		p.panicked.Add(1)
 	}
 }
