@@ -64,7 +64,7 @@ func (w *world) call() (r result) {
 			}
 		}()
 		switch w.cell.form {
-		case sync_:
+		case direct:
 			r.v, r.err = w.p.Execute(ctx, w.work.run)
 		case async:
 			w.future.Store(w.p.ExecuteAsync(ctx, w.work.run))
@@ -146,18 +146,17 @@ func (w *world) checkResult(r *result, want *want) {
 		}
 	}
 	entered := want.entered > 0
+	started, notStarted := policy.Started(r.err), policy.NotStarted(r.err)
 	var own policy.Error
-	if errors.As(r.err, &own) {
-		if own.ID() != "x" {
-			w.fail("the error is of %q", own.ID())
+	switch {
+	case !errors.As(r.err, &own):
+		if started || notStarted || want.notStarted {
+			w.fail("Started %v, NotStarted %v of a foreign error: %v", started, notStarted, r.err)
 		}
-		if policy.Started(r.err) != entered || policy.NotStarted(r.err) == entered {
-			w.fail("Started %v, NotStarted %v, entered %d times: %v", policy.Started(r.err), policy.NotStarted(r.err), want.entered, r.err)
-		}
-	} else if policy.Started(r.err) || policy.NotStarted(r.err) {
-		w.fail("a foreign error says whether the function was started: %v", r.err)
-	} else if want.notStarted {
-		w.fail("%v does not say that the function was not started", r.err)
+	case own.ID() != "x":
+		w.fail("the error is of %q", own.ID())
+	case started != entered || notStarted == entered:
+		w.fail("Started %v, NotStarted %v, entered %d times: %v", started, notStarted, want.entered, r.err)
 	}
 }
 

@@ -19,6 +19,7 @@ func TestSuccessAllocates(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	each(t, func(t *testing.T, k *kind, w way) {
+		t.Helper()
 		s := newSubject(t, k, w, clock.System())
 		if s.reg != nil {
 			s.manyPermits()
@@ -69,6 +70,7 @@ func (s *subject) manyPermits() {
 // policy and however it is called.
 func TestSnapshotIsConsistentUnderLoad(t *testing.T) {
 	each(t, func(t *testing.T, k *kind, w way) {
+		t.Helper()
 		s := newSubject(t, k, w, clock.System())
 		if s.reg != nil {
 			s.manyPermits()

@@ -166,14 +166,14 @@ func (w *hooked) run() {
 	}
 	slot, _ := w.reg.Bulkhead("x")
 
-	switch w.of { // what makes the policy tell something
-	case limiterLayer:
+	switch { // what makes the policy tell something
+	case w.of == limiterLayer:
 		w.get(&work{clk: w.clk})
-	case breakerLayer:
+	case w.of == breakerLayer:
 		if w.name == listener {
 			w.get(&work{clk: w.clk, err: errBoom})
 		}
-	case bulkheadLayer:
+	case w.of == bulkheadLayer:
 		slot.TryAcquire()
 	}
 	w.armed = true

@@ -22,11 +22,11 @@ type values struct {
 
 func (a *values) produce() int { return int(a.produced.Add(1)) }
 
-func (a *values) discard(v int) { a.gone_(v, "discarded"); a.discarded.Add(1) }
-func (a *values) deliver(v int) { a.gone_(v, "delivered"); a.delivered.Add(1) }
+func (a *values) discard(v int) { a.went(v, "discarded"); a.discarded.Add(1) }
+func (a *values) deliver(v int) { a.went(v, "delivered"); a.delivered.Add(1) }
 
-// gone_ notes where a value went, which happens once.
-func (a *values) gone_(v int, how string) {
+// went notes where a value went, which happens once.
+func (a *values) went(v int, how string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.gone == nil {
@@ -125,7 +125,7 @@ func raceDeadline(p *pipeline.Pipeline[int], f form, clk *clock.Manual, a *value
 // of a batch return when they see one of them expire.
 func TestField_TO11_CompletionAgainstTheWheel(t *testing.T) {
 	const batch = 100
-	for _, form := range []form{sync_, async} {
+	for _, form := range []form{direct, async} {
 		t.Run(string(form), func(t *testing.T) {
 			reg, err := registry.New()
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 func TestMatrix(t *testing.T) {
 	for _, form := range forms {
 		manual := passive
-		if form == sync_ {
+		if form == direct {
 			manual = driving
 		}
 		for _, mode := range []mode{manual, system} {

@@ -76,7 +76,7 @@ func begin(p *pipeline.Pipeline[int], f form, fn func(context.Context) (int, err
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &inFlight{cancel: cancel, done: make(chan answer, 1)}
 	switch f {
-	case sync_:
+	case direct:
 		go func() {
 			v, err := p.Execute(ctx, fn)
 			c.done <- answer{v, err}

@@ -177,13 +177,13 @@ func (w *worker) future(ctx context.Context, p *stressed, f *pipeline.Future[int
 		<-f.Work().Done()
 		done()
 	}
-	switch {
-	case w.chance(10):
+	switch w.rng.IntN(10) {
+	case 0:
 		w.kept = append(w.kept, finish)
-	case w.chance(10):
+	case 1:
 		f.Cancel()
 		finish()
-	case w.chance(10):
+	case 2:
 		if _, err := f.View().Get(ctx); err == nil && ctx.Err() == nil {
 			<-f.Done()
 		}

@@ -222,8 +222,8 @@ type fate struct {
 	exited   bool
 }
 
-// go_ makes a call on a goroutine of its own.
-func (s *subject) go_(ctx context.Context, fn func(context.Context) error) <-chan fate {
+// launch makes a call on a goroutine of its own.
+func (s *subject) launch(ctx context.Context, fn func(context.Context) error) <-chan fate {
 	end := make(chan fate, 1)
 	go func() {
 		var f fate
@@ -268,7 +268,7 @@ func (s *subject) free() {
 // healthy makes a call that must succeed at once.
 func (s *subject) healthy() {
 	s.Helper()
-	if f := s.answer(s.go_(context.Background(), succeed)); f != (fate{}) {
+	if f := s.answer(s.launch(context.Background(), succeed)); f != (fate{}) {
 		s.Errorf("the next call ended with %+v", f)
 	}
 }

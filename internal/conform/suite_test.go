@@ -64,6 +64,7 @@ func TestSuite(t *testing.T) {
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
 			each(t, func(t *testing.T, k *kind, w way) {
+				t.Helper()
 				if r.applies != nil && !r.applies(k, w) {
 					t.SkipNow()
 				}
@@ -99,7 +100,7 @@ func (s *subject) is(err error, targets ...error) {
 }
 
 func (s *subject) rulePanic() {
-	f := s.answer(s.go_(context.Background(), func(context.Context) error { panic(errBoom) }))
+	f := s.answer(s.launch(context.Background(), func(context.Context) error { panic(errBoom) }))
 	var own *pipeline.PanicError
 	switch {
 	case s.way == handle, s.way == execute:
@@ -115,7 +116,7 @@ func (s *subject) rulePanic() {
 }
 
 func (s *subject) ruleGoexit() {
-	f := s.answer(s.go_(context.Background(), func(context.Context) error { runtime.Goexit(); return nil }))
+	f := s.answer(s.launch(context.Background(), func(context.Context) error { runtime.Goexit(); return nil }))
 	if s.way == future {
 		s.is(f.err, pipeline.ErrGoexit)
 	} else if !f.exited { // on the caller's goroutine
@@ -163,22 +164,22 @@ func (s *subject) ruleDone() {
 func (s *subject) wait(ctx context.Context) (end <-chan fate, release func()) {
 	s.Helper()
 	fn, release := succeed, func() {}
-	switch s.kind.layer {
-	case retryLayer:
+	switch layer := s.kind.layer; {
+	case layer == retryLayer:
 		fn = fail
-	case bulkheadLayer:
+	case layer == bulkheadLayer:
 		gate := make(chan struct{})
 		for range slots {
-			s.go_(context.Background(), func(context.Context) error { <-gate; return nil })
+			s.launch(context.Background(), func(context.Context) error { <-gate; return nil })
 		}
 		release = func() { close(gate); synctest.Wait() }
-	case limiterLayer:
+	case layer == limiterLayer:
 		for range permits {
 			s.healthy()
 		}
 	}
 	synctest.Wait()
-	end = s.go_(ctx, fn)
+	end = s.launch(ctx, fn)
 	synctest.Wait()
 	return end, release
 }
@@ -232,17 +233,17 @@ func (s *subject) ruleDeadlineWaiting() {
 		s.manual.Advance(1)
 	}
 	f := s.answer(end)
-	switch s.kind.layer {
-	case bulkheadLayer:
+	switch layer := s.kind.layer; {
+	case layer == bulkheadLayer:
 		s.is(f.err, timeout.ErrExceeded, context.DeadlineExceeded)
 		for _, b := range s.snapshot().Bulkheads {
 			if b.Rejected != 0 {
 				s.Error("counted as a refusal of the bulkhead")
 			}
 		}
-	case limiterLayer: // it does not fit: refused at once
+	case layer == limiterLayer: // it does not fit: refused at once
 		s.is(f.err, ratelimit.ErrLimited)
-	case retryLayer:
+	case layer == retryLayer:
 		s.is(f.err, retry.ErrOutOfTime, errBoom)
 	}
 	if errors.Is(f.err, context.Canceled) || errors.Is(f.err, bulkhead.ErrFull) {
@@ -286,7 +287,7 @@ func (s *subject) closed() {
 func (s *subject) ruleCloseRunning() {
 	gate := make(chan struct{})
 	var inside context.Context
-	end := s.go_(context.Background(), func(ctx context.Context) error {
+	end := s.launch(context.Background(), func(ctx context.Context) error {
 		inside = ctx
 		<-gate
 		return nil
@@ -316,8 +317,8 @@ func (s *subject) ruleCloseRunning() {
 }
 
 func (s *subject) ruleOverRelease() {
-	switch s.kind.layer {
-	case bulkheadLayer:
+	switch layer := s.kind.layer; {
+	case layer == bulkheadLayer:
 		p, err := bulkhead.New("x", bulkhead.Config{MaxConcurrent: 1}, s.clk)
 		if err != nil {
 			s.Fatal(err)
@@ -333,7 +334,7 @@ func (s *subject) ruleOverRelease() {
 		if got := p.Snapshot(); got.Available != 1 || got.InUse != 0 || !p.TryAcquire() || p.TryAcquire() {
 			s.Errorf("after it: %+v", got)
 		}
-	case breakerLayer:
+	case layer == breakerLayer:
 		c := circuitbreaker.Default()
 		c.Apply(circuitbreaker.MinCalls(1), circuitbreaker.CountWindow(1), circuitbreaker.FailureRatio(1), circuitbreaker.HalfOpenCalls(2), circuitbreaker.OpenFor(openFor))
 		p, err := circuitbreaker.New("x", c, s.clk)

@@ -90,7 +90,7 @@ func (w *want) asks(c cell) {
 // abandons is what follows for work that is running when its future ends.
 func (w *want) abandons(c cell, n int, stubborn bool) {
 	switch {
-	case c.form == sync_:
+	case c.form == direct:
 		return
 	case c.form == staged:
 		w.stagesCancelled = n
@@ -127,7 +127,7 @@ func (w *want) exhausts(c cell) {
 func panicsOnce(c cell, w *want) {
 	w.ends(panicked, errBoom)
 	w.ran(1, 1)
-	if w.panics = c.form == sync_; !w.panics {
+	if w.panics = c.form == direct; !w.panics {
 		w.asks(c)
 	}
 }
@@ -137,7 +137,7 @@ func exitsOnce(c cell, w *want) {
 	w.ends(panicked, pipeline.ErrGoexit)
 	w.isNot = []error{timeout.ErrExceeded}
 	w.ran(1, 1)
-	if c.form != sync_ {
+	if c.form != direct {
 		w.asks(c)
 	}
 	w.exits = c.form != async
@@ -154,7 +154,7 @@ func cancelled(c cell, w *want) {
 // A sync function that does not hear it returns its value, which is good,
 // but for its own timeout: that was void, since the caller's end came first.
 func cancelledUnheard(c cell, w *want) {
-	if c.form == sync_ {
+	if c.form == direct {
 		succeeds(c, w)
 		return
 	}
@@ -165,7 +165,7 @@ func cancelledUnheard(c cell, w *want) {
 
 // What runs on its caller's goroutine goes on, and keeps its deadline.
 func closesRunning(c cell, w *want) {
-	if c.form == sync_ {
+	if c.form == direct {
 		timesOutIn(c, w, 1)
 		w.samples = -1
 		if c.set.has(timeoutLayer | retryLayer) {
@@ -194,7 +194,7 @@ func timesOutIn(c cell, w *want, n int) {
 		w.exhausts(c)
 	}
 	w.abandons(c, n, false)
-	if c.form == sync_ {
+	if c.form == direct {
 		w.isNot = nil
 	}
 	w.asks(c)
@@ -207,7 +207,7 @@ func timesOutUnheard(c cell, w *want) {
 	}
 	w.lateFailure = 0
 	w.abandons(c, w.timeouts, true)
-	if c.form == sync_ {
+	if c.form == direct {
 		w.lateSuccess = w.timeouts // T-3: it returned too late, and the value is discarded
 	}
 }

@@ -21,12 +21,12 @@ var (
 type form string
 
 const (
-	sync_  form = "sync"
+	direct form = "sync"
 	async  form = "async"
 	staged form = "stage"
 )
 
-var forms = []form{sync_, async, staged}
+var forms = []form{direct, async, staged}
 
 // work is what a protected function does: it takes some time and then returns an
 // error or a value, a new one each time.

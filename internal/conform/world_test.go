@@ -104,7 +104,7 @@ func (w *world) pass(d time.Duration) {
 		w.manual.Advance(d)
 		return
 	}
-	time.Sleep(d)
+	_ = w.clk.Sleep(context.Background(), d)
 }
 
 // after arranges for f to be called from outside.
@@ -168,7 +168,7 @@ func (w *world) rest() {
 		t.Stop()
 	}
 	if w.manual == nil {
-		time.Sleep(4 * slow)
+		_ = w.clk.Sleep(context.Background(), 4*slow)
 		synctest.Wait()
 		return
 	}
