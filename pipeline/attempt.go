@@ -30,6 +30,7 @@ const (
 	cut                         // its deadline is MaxDuration's
 	inTime                      // it ended before it was given up: its end is its result
 	gone                        // its outcome is where it belongs, and it runs no more
+	observed                    // of the first: somebody in another synctest bubble waits for the call
 )
 
 // enter notes that the function is being entered. It reports false if the
@@ -44,6 +45,12 @@ func (a *attempt[T]) enter() bool {
 			break
 		}
 		if a.flags.CompareAndSwap(before, before|entered) {
+			if a.n > 1 { // what earlier attempts did is not the work's outcome any more
+				m := a.call.more.Load()
+				m.mu.Lock()
+				m.last, m.work = a.n, nil
+				m.mu.Unlock()
+			}
 			return true
 		}
 	}
@@ -146,12 +153,13 @@ func (a *attempt[T]) stageEnded() {
 		return
 	}
 	stage := a.stage.Load()
+	if stage.kind(canceledF) && a.flags.Load()&givenUp != 0 { // by another call that it was the stage of
+		a.ran()
+		a.call.wentBy()
+		return
+	}
 	if a.returned(stage.v, stage.err, returned) {
-		c := a.call
-		if next := c.settle(a, stage.v, stage.err, returned); next != nil {
-			fn := c.more.Load().task
-			c.drive(next, atBreaker, fn, true)
-		}
+		a.call.goOn(a.call.settle(a, stage.v, stage.err, returned))
 	}
 }
 
@@ -163,6 +171,8 @@ func (a *attempt[T]) cancelStage() {
 	}
 	a.free()
 	if stage.Cancel() {
+		a.ran() // for whoever gave it up before it had its stage
+		a.call.wentBy()
 		return
 	}
 	// It ends by itself, which is true to whoever completes it. That may be under
@@ -204,18 +214,39 @@ func (a *attempt[T]) Ended(_ *callctx.Context, v callctx.Verdict) (after func())
 	if c.layers.FreeOnTimeout || a.stage.Load() != nil {
 		a.free()
 	}
+	pending := a.stage.Load() != nil // else who starts the stage cancels it
 	if c.asksUser() && c.scope().System() {
+		// The stage is cancelled by who comes second: then the call has its answer,
+		// and all that were due with it have theirs decided.
+		var came atomic.Int32
+		second := func() {
+			if came.Add(1) == 2 {
+				a.cancelStage()
+			}
+		}
 		go func() {
-			c.expire(a, before)
-			a.cancelStage()
+			next := func() *attempt[T] {
+				defer second() // also if a function of the user's ends the goroutine
+				return c.expire(a, before)
+			}()
+			if next != nil {
+				c.drive(next, atBreaker, c.more.Load().task, true)
+			}
 		}()
+		if !pending {
+			return nil
+		}
+		return second
+	}
+	next := c.expire(a, before)
+	if !pending {
+		c.goOn(next)
 		return nil
 	}
-	c.expire(a, before)
-	if a.stage.Load() == nil {
-		return nil
+	return func() {
+		a.cancelStage()
+		c.goOn(next)
 	}
-	return a.cancelStage
 }
 
 // asksUser reports whether the end of an attempt leads to the user's functions.
@@ -223,9 +254,9 @@ func (c *call[T]) asksUser() bool {
 	return c.layers.Retry != nil || c.layers.Breaker != nil || c.p.hooks.fallback != nil
 }
 
-// expire ends an attempt whose deadline won. before is its flags from before it
-// was given up.
-func (c *call[T]) expire(a *attempt[T], before uint32) {
+// expire ends an attempt whose deadline won, and returns the one that follows at
+// once, if there is one. before is its flags from before it was given up.
+func (c *call[T]) expire(a *attempt[T], before uint32) (next *attempt[T]) {
 	started := before&entered != 0
 	m := c.more.Load()
 	if m != nil {
@@ -239,7 +270,7 @@ func (c *call[T]) expire(a *attempt[T], before uint32) {
 	var zero T
 	if !c.asksUser() { // the future first, then who listens
 		if c.layers.Timeout == nil || !c.future.to(pending, deciding) {
-			return
+			return nil
 		}
 		err, tell := c.layers.Timeout.Expired(c.ctx(), limit, started)
 		c.finish(zero, err, how)
@@ -250,10 +281,10 @@ func (c *call[T]) expire(a *attempt[T], before uint32) {
 		default:
 			tell()
 		}
-		return
+		return nil
 	}
 	if !c.future.is(pending) {
-		return
+		return nil
 	}
 	m.mu.Lock()
 	b := m.t.probe
@@ -265,10 +296,7 @@ func (c *call[T]) expire(a *attempt[T], before uint32) {
 	if how == timedOut {
 		err = c.layers.Timeout.Exceeded(c.ctx(), limit, started, false, nil)
 	}
-	if next := c.settle(a, zero, err, how); next != nil {
-		fn := c.more.Load().task
-		c.drive(next, atBreaker, fn, c.mine(fn))
-	}
+	return c.settle(a, zero, err, how)
 }
 
 // newAttempt returns the attempt that follows.
@@ -278,6 +306,9 @@ func (c *call[T]) newAttempt(n int) *attempt[T] {
 
 // dueAt is when a was due, or, if it was ended from outside, when that was.
 func (c *call[T]) dueAt(a *attempt[T]) int64 {
+	if a.Finish() == callctx.Expired {
+		return c.scope().Deadline(&a.Context)
+	}
 	if m := c.more.Load(); m != nil {
 		m.mu.Lock()
 		at := m.endedAt

@@ -37,10 +37,17 @@ type more[T any] struct {
 	// whoever ends the call may look at it, under mu.
 	t try
 
+	// ctx is the caller's. The first attempt has it too, but where the call waits
+	// before it is armed, others may look while the driver is arming it.
+	ctx context.Context //nolint:containedctx // the call is what outlives its function
+
 	alive atomic.Int32 // attempts after the first that run
 
 	mu       sync.Mutex
+	last     int32       // the number of the last attempt that was entered; 0: none after the first
 	busy     bool        // the driver is using t
+	foreign  bool        // timer is a synctest bubble's in which the scope was not made
+	workOver bool        // workDone is closed
 	cur      *attempt[T] // the last one that was begun; nil: the first
 	armed    *attempt[T] // the last one whose context has its slot
 	parked   *parked[T]  // what it waits for in a queue
@@ -52,7 +59,6 @@ type more[T any] struct {
 	endedAt  int64       // when it was ended from outside, in the scope's time
 	work     *outcome[T] // what the last attempt itself did, if the future does not say it
 	workDone chan struct{}
-	workOver bool
 }
 
 type outcome[T any] struct {
@@ -111,7 +117,7 @@ func (p *Pipeline[T]) begin(ctx context.Context, fn task[T]) *Future[T] {
 		return &c.future
 	}
 	if c.mayWait(ctx) {
-		m := &more[T]{task: fn, t: try{layers: c.layers, values: true}}
+		m := &more[T]{ctx: ctx, task: fn, t: try{layers: c.layers, values: true}}
 		if c.layers.Retry != nil {
 			m.t.begin()
 		}
@@ -147,7 +153,12 @@ func (c *call[T]) hear(ctx context.Context, m *more[T]) {
 }
 
 // ctx is the caller's context.
-func (c *call[T]) ctx() context.Context { return c.first.Parent() }
+func (c *call[T]) ctx() context.Context {
+	if m := c.more.Load(); m != nil {
+		return m.ctx
+	}
+	return c.first.Parent()
+}
 
 func (c *call[T]) scope() *scope.Scope { return c.p.stack.Scope }
 
@@ -156,7 +167,7 @@ func (c *call[T]) slow() *more[T] {
 	if m := c.more.Load(); m != nil {
 		return m
 	}
-	c.more.CompareAndSwap(nil, &more[T]{t: try{layers: c.layers, values: true}})
+	c.more.CompareAndSwap(nil, &more[T]{ctx: c.first.Parent(), t: try{layers: c.layers, values: true}})
 	return c.more.Load()
 }
 
@@ -176,6 +187,20 @@ func (c *call[T]) drive(a *attempt[T], at step, fn task[T], own bool) {
 			return
 		}
 		a, at = c.settle(a, v, err, how), atBreaker
+	}
+}
+
+// goOn is drive for an attempt, if there is one, that follows on a goroutine of
+// somebody else: who completed a stage, perhaps with a lock held that the function
+// wants, or who tells of deadlines. Under a manual clock that one goes on with it.
+func (c *call[T]) goOn(next *attempt[T]) {
+	switch {
+	case next == nil:
+	case c.scope().System():
+		go c.drive(next, atBreaker, c.more.Load().task, true)
+	default:
+		fn := c.more.Load().task
+		c.drive(next, atBreaker, fn, c.mine(fn))
 	}
 }
 
@@ -238,7 +263,9 @@ func (c *call[T]) stage(a *attempt[T], place scope.Place, begun bool, start func
 	// Whoever gives the attempt up sets over and then looks for the stage; we
 	// have set the stage and now look whether it is over. One of us cancels it.
 	if a.flags.Load()&givenUp != 0 {
-		a.ran()
+		if !stage.kind(ofCall | ofView) {
+			stage.peer.CompareAndSwap(nil, a) // to hear if it is completed all the same
+		}
 		a.cancelStage()
 		return v, returned, false, nil
 	}

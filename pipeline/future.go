@@ -268,7 +268,11 @@ func (f *Future[T]) drain() {
 func (f *Future[T]) tell(n *follower[T]) {
 	switch {
 	case n.ch != nil:
-		close(n.ch)
+		// Whoever ends a call outside of the synctest bubble in which somebody waits
+		// for it must not touch the bubble's channel.
+		if c := f.call(); c == nil || c.first.flags.Load()&observed == 0 || c.scope().Foreign() {
+			close(n.ch)
+		}
 	case n.view != nil:
 		if n.view.to(pending, deciding) {
 			n.view.publish(f.v, f.err, 0)

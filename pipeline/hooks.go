@@ -41,6 +41,9 @@ func (p *Pipeline[T]) meta() policy.Meta { return p.stack.Scope.Meta(kind, p.sta
 
 // late is how long ago an instant was, in the scope's time.
 func late(s *scope.Scope, then int64) time.Duration {
+	if then == scope.Never { // it was kept elsewhere, as in a synctest bubble
+		return 0
+	}
 	return time.Duration(max(s.Now()-then, 0))
 }
 

@@ -1,5 +1,7 @@
 package pipeline
 
+import "runtime"
+
 // Promise completes a future by hand: it is how code that has callbacks, a
 // batcher or a broker's client say, gives ExecuteFuture a stage. All methods are
 // safe for concurrent use. Make it with [NewPromise].
@@ -19,6 +21,9 @@ func (p *Promise[T]) Complete(v T, err error) bool {
 	if f.to(pending, deciding) {
 		f.publish(v, err, 0)
 		return true
+	}
+	for !f.ended() { // somebody else is ending it: a matter of instructions
+		runtime.Gosched()
 	}
 	if f.kind(canceledF) {
 		if a := f.peer.Load(); a != nil {

@@ -15,6 +15,9 @@ func (c *call[T]) settle(a *attempt[T], v T, err error, how ending) (next *attem
 		if how == outOfTime {
 			v, how, _, _, err = c.p.decide(c.ctx(), &try{layers: c.layers}, v, err, how)
 		}
+		if m != nil {
+			c.remember(m, a, v, err, how)
+		}
 		c.complete(a, v, err, how)
 		return nil
 	}
@@ -30,9 +33,12 @@ func (c *call[T]) settle(a *attempt[T], v T, err error, how ending) (next *attem
 		c.p.judge(c.ctx(), t, v, err, how)
 	}
 	c.remember(m, a, v, err, how)
+	own, ended := err, how
 	v, how, delay, again, err := c.p.decide(c.ctx(), t, v, err, how)
-	if !again {
-		c.give(m, 0)
+	if c.p.hooks.onDiscard != nil { // it may have the value now
+		c.remember(m, a, v, own, ended)
+	}
+	if !again { // t stays busy: the retry has said its last word
 		c.complete(a, v, err, how)
 		return nil
 	}
@@ -70,7 +76,7 @@ func (c *call[T]) give(m *more[T], delay time.Duration) bool {
 		return false
 	}
 	if delay > 0 {
-		m.timer = s.AfterFunc(delay, func() { c.wake(m) })
+		m.timer, m.foreign = s.AfterFunc(delay, func() { c.wake(m) }), s.Foreign()
 	}
 	first := m.offClose == nil
 	m.mu.Unlock()
@@ -101,7 +107,7 @@ func (c *call[T]) resume(m *more[T]) *attempt[T] {
 	}
 	n := t.run.Attempt
 	m.mu.Lock()
-	m.busy, m.timer = false, nil
+	m.busy, m.timer = stop != nil, nil // the last word, if it is one, was said
 	last := m.cur
 	m.mu.Unlock()
 	if stop != nil {
@@ -122,13 +128,17 @@ func (c *call[T]) remember(m *more[T], a *attempt[T], v T, err error, how ending
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.last(c) == a {
+	if m.tells(a) {
 		m.work = &outcome[T]{v, err}
 	}
 }
 
-// last is the last attempt that was begun. It needs mu.
-func (m *more[T]) last(c *call[T]) *attempt[T] {
+// tells reports whether Work speaks of a: of the last attempt that was entered.
+// It needs mu.
+func (m *more[T]) tells(a *attempt[T]) bool { return a.n == max(m.last, 1) }
+
+// latest is the last attempt that was begun. It needs mu.
+func (m *more[T]) latest(c *call[T]) *attempt[T] {
 	if m.cur == nil {
 		return &c.first
 	}
@@ -138,9 +148,6 @@ func (m *more[T]) last(c *call[T]) *attempt[T] {
 // complete ends the call with a result, after the fallback was asked if it is
 // for it. If something else has ended the call, the result comes too late.
 func (c *call[T]) complete(a *attempt[T], v T, err error, how ending) {
-	if m := c.more.Load(); m != nil && how == returned {
-		c.remember(m, a, v, err, how)
-	}
 	if err != nil && how == returned && c.ctx().Err() != nil {
 		how = callerEnded // judged by the caller's context, never by the error
 	}
@@ -223,6 +230,12 @@ func (c *call[T]) fallBack(err error, how ending) {
 	if first {
 		c.hearClose(m)
 	}
+	// Whoever stops the call sets its state and then looks for cancel; we have set
+	// cancel and now look at the state.
+	if !c.future.is(sealed) {
+		cancel()
+		return
+	}
 	go func() {
 		defer cancel()
 		v, how, err := c.runFallback(ctx, err, how)
@@ -266,7 +279,7 @@ func (c *call[T]) late(a *attempt[T], v T, err error, how ending, ours bool) {
 		kept = zero
 	}
 	m.mu.Lock()
-	if m.last(c) == a {
+	if m.tells(a) {
 		m.work = &outcome[T]{kept, err}
 	}
 	m.mu.Unlock()

@@ -58,6 +58,11 @@ func (c *call[T]) advance(a *attempt[T], at step, fn task[T], own bool) (v T, ho
 		if place, begun, ok = c.arm(a, m, fn); !ok {
 			return v, outOfTime, true, nil
 		}
+		// Closing looks for attempts after it has closed the scope; we have armed
+		// ours and now look at the scope. One of us ends the call.
+		if c.scope().Closed() && !c.p.stack.Plain {
+			c.stop(scope.ErrClosed, closed, closedEnd, nil)
+		}
 		if !c.future.is(pending) { // ended from outside while the slot was not known
 			a.drop()
 			return v, returned, false, nil
@@ -66,7 +71,7 @@ func (c *call[T]) advance(a *attempt[T], at step, fn task[T], own bool) (v T, ho
 	}
 	if at == atBulkhead {
 		if l.Bulkhead != nil {
-			granted, err := c.bulk(a, m, place, begun)
+			granted, err := c.bulk(a, m, place, &begun)
 			if err != nil {
 				if !a.returned(v, err, refused) {
 					return v, returned, false, nil
@@ -153,6 +158,9 @@ func (c *call[T]) arm(a *attempt[T], m *more[T], fn task[T]) (place scope.Place,
 		m.mu.Lock()
 		m.armed = a
 		m.mu.Unlock()
+		if c.first.flags.Load()&observed != 0 {
+			a.Observe()
+		}
 	}
 	return place, begun, true
 }
@@ -208,7 +216,7 @@ func (c *call[T]) limit(a *attempt[T], m *more[T], fn task[T]) (granted bool, er
 
 // bulk asks the bulkhead. Without error and grant, the attempt waits; then the
 // deadline of a stage begins.
-func (c *call[T]) bulk(a *attempt[T], m *more[T], place scope.Place, begun bool) (granted bool, err error) {
+func (c *call[T]) bulk(a *attempt[T], m *more[T], place scope.Place, begun *bool) (granted bool, err error) {
 	l := c.layers
 	if l.BulkheadWait == 0 {
 		if err := l.Bulkhead.Enter(c.ctx(), 0); err != nil {
@@ -225,8 +233,9 @@ func (c *call[T]) bulk(a *attempt[T], m *more[T], place scope.Place, begun bool)
 	if granted || err != nil {
 		return granted, err
 	}
-	if !begun {
+	if !*begun {
 		c.beginStage(a, place)
+		*begun = true
 	}
 	granted, err = p.wait(m)
 	if granted {

@@ -6,6 +6,7 @@ import (
 
 	"resilience4cata.dev/go/internal/callctx"
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/policy/retry"
 )
 
 // closedEnd is how contexts of async calls end when the registry is closed.
@@ -59,18 +60,20 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 	a, armed := &c.first, &c.first
 	var p *parked[T]
 	var b *probe
+	var work *outcome[T]
 	idle := false
 	if m != nil {
 		now := c.scope().Now()
 		m.mu.Lock()
-		a, armed, p, idle = m.last(c), m.armed, m.parked, !m.busy
+		a, armed, p, idle = m.latest(c), m.armed, m.parked, !m.busy
 		if idle { // else the driver is telling the breaker
 			b = m.t.probe
 		}
-		timer := m.timer
+		work = m.work
+		timer, foreign := m.timer, m.foreign
 		m.parked, m.timer, m.endedAt = nil, nil, now
 		m.mu.Unlock()
-		if timer != nil {
+		if timer != nil && (!foreign || c.scope().Foreign()) { // a bubble's timer must not be stopped from outside
 			timer.Stop()
 		}
 	}
@@ -84,13 +87,18 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 		m.endedAt = c.scope().Now()
 		m.mu.Unlock()
 	}
-	if m != nil && c.layers.Retry != nil && idle {
+	switch {
+	case m == nil || c.layers.Retry == nil:
+	case idle:
 		if before&entered != 0 {
 			m.t.run.Entered = true
 		}
 		err = c.layers.Retry.Fail(c.ctx(), &m.t.run, err)
+	case work != nil && work.err != nil: // the driver is deciding what follows an attempt that failed
+		err = &retry.Error{Instance: c.layers.Retry.ID(), Attempts: int(a.n), Reason: err, Last: work.err}
 	}
-	if c.p.hooks.fallback != nil && c.p.wantsFallback(c.ctx(), err, how) {
+	// Who cancels the future wants no result any more, and no other one.
+	if c.p.hooks.fallback != nil && end != callctx.Canceled && c.p.wantsFallback(c.ctx(), err, how) {
 		c.future.seal(deciding, c.askedForEnd(how))
 		c.fallBack(err, how)
 	} else {
@@ -98,11 +106,11 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 		c.finish(zero, err, how)
 	}
 
-	switch {
-	case slot != nil:
-		a.CancelIn(slot, end)
-	case armed != nil && armed.Slot() != nil:
-		armed.Cancel(end)
+	// A visitor may have found an attempt whose successor is armed by now.
+	if slot == nil || !a.CancelIn(slot, end) {
+		if armed != nil && armed.Slot() != nil {
+			armed.Cancel(end)
+		}
 	}
 	if p != nil {
 		p.q.Leave(&p.Waiter)
@@ -161,11 +169,10 @@ func (c *call[T]) workDone() <-chan struct{} {
 }
 
 func (c *call[T]) workPoll() (v T, complete bool, err error) {
-	m := c.more.Load()
-	if !c.workIsOver(m) {
+	if !c.workIsOver(c.more.Load()) {
 		return v, false, nil
 	}
-	if m != nil {
+	if m := c.more.Load(); m != nil { // now, for it may have come with the outcome
 		m.mu.Lock()
 		work := m.work
 		m.mu.Unlock()
@@ -180,7 +187,7 @@ func (c *call[T]) cancelRequested() bool {
 	a := &c.first
 	if m := c.more.Load(); m != nil {
 		m.mu.Lock()
-		a = m.last(c)
+		a = m.latest(c)
 		m.mu.Unlock()
 	}
 	return a.flags.Load()&givenUp != 0
@@ -194,15 +201,14 @@ func (c *call[T]) observe() (foreign bool) {
 	if !s.Foreign() {
 		return false
 	}
+	c.first.flags.Or(observed) // before the look at armed: arm does the reverse
 	a := &c.first
 	if m := c.more.Load(); m != nil {
 		m.mu.Lock()
-		if m.armed != nil {
-			a = m.armed
-		}
+		a = m.armed
 		m.mu.Unlock()
 	}
-	if a.Slot() != nil {
+	if a != nil && a.Slot() != nil {
 		a.Observe()
 	}
 	return true
