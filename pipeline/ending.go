@@ -61,9 +61,9 @@ func (h ending) kind() retry.Kind {
 // the policy's own error, ErrClosed, or a context's. Where the context that
 // ended was the attempt's own, the attempt's deadline will tell.
 func refusal(ctx context.Context, err error) (ending, error) {
-	var own policy.Error
+	own, isOwn := err.(policy.Error) //nolint:errorlint // a refusal comes as it is; errors.As would allocate
 	switch {
-	case errors.As(err, &own):
+	case isOwn && !own.Started():
 		return refused, err
 	case errors.Is(err, scope.ErrClosed):
 		return closed, err
