@@ -59,7 +59,7 @@ func slotTaken(then func(*arena, context.Context, *pipeline.Pipeline[int])) func
 }
 
 var (
-	ok   = step{v: 7}
+	good = step{v: 7}
 	bad  = step{err: errBoom}
 	slow = step{takes: time.Hour}
 )
@@ -69,22 +69,22 @@ func callbackPanic(f layers, run func(*arena, context.Context, *pipeline.Pipelin
 	return eventCase{want: "policy.CallbackPanic", forms: forms, layers: f, run: run}
 }
 
-type b = *pipeline.Builder[int]
+type builder = *pipeline.Builder[int]
 
 // watched is a timeout whose first one opens the breaker.
-func watched(b b) b { return twoSeconds(b).CircuitBreaker(oneSample()...) }
+func watched(b builder) builder { return twoSeconds(b).CircuitBreaker(oneSample()...) }
 
 var eventCases = []eventCase{
 	{"circuitbreaker.StateChanged circuitbreaker.Rejected circuitbreaker.StateChanged circuitbreaker.StateChanged", forms, broken(),
 		func(a *arena, ctx context.Context, p *pipeline.Pipeline[int]) {
-			calls(bad, ok)(a, ctx, p)
+			calls(bad, good)(a, ctx, p)
 			a.advance(5 * time.Second)
-			calls(ok)(a, ctx, p)
+			calls(good)(a, ctx, p)
 		}},
 	{"circuitbreaker.StateChanged timeout.Exceeded", []form{inline}, watched, calls(slow)},
-	{"circuitbreaker.StateChanged timeout.Exceeded pipeline.LateSuccess", []form{async, staged}, watched, late(ok)},
-	{"ratelimit.Limited", forms, func(b b) b { return b.RateLimit(ratelimit.Per(1, time.Hour)) }, calls(ok, ok)},
-	{"ratelimit.Limited", forms, func(b b) b { return b.RateLimit(ratelimit.Per(1, time.Hour), ratelimit.MaxWait(2*time.Hour)) },
+	{"circuitbreaker.StateChanged timeout.Exceeded pipeline.LateSuccess", []form{async, staged}, watched, late(good)},
+	{"ratelimit.Limited", forms, func(b builder) builder { return b.RateLimit(ratelimit.Per(1, time.Hour)) }, calls(good, good)},
+	{"ratelimit.Limited", forms, func(b builder) builder { return b.RateLimit(ratelimit.Per(1, time.Hour), ratelimit.MaxWait(2*time.Hour)) },
 		func(a *arena, ctx context.Context, p *pipeline.Pipeline[int]) { // told by somebody else's goroutine
 			l, _ := a.reg.RateLimiter("x")
 			l.TryAcquire()
@@ -95,31 +95,31 @@ var eventCases = []eventCase{
 			_, err := r.end()
 			a.is(err, ratelimit.ErrLimited)
 		}},
-	{"bulkhead.Full", forms, func(b b) b { return b.Bulkhead(bulkhead.MaxConcurrent(1)) }, slotTaken(calls(ok))},
-	{"bulkhead.Full", forms, func(b b) b { return b.Bulkhead(bulkhead.MaxConcurrent(1), bulkhead.MaxWait(time.Second)) }, slotTaken(calls(ok))},
+	{"bulkhead.Full", forms, func(b builder) builder { return b.Bulkhead(bulkhead.MaxConcurrent(1)) }, slotTaken(calls(good))},
+	{"bulkhead.Full", forms, func(b builder) builder { return b.Bulkhead(bulkhead.MaxConcurrent(1), bulkhead.MaxWait(time.Second)) }, slotTaken(calls(good))},
 	{"timeout.Exceeded", []form{inline}, twoSeconds, calls(slow)},
-	{"timeout.Exceeded", forms, func(b b) b { return twoSeconds(b).Bulkhead(bulkhead.MaxConcurrent(1), bulkhead.Queue(1)) }, slotTaken(calls(ok))},
+	{"timeout.Exceeded", forms, func(b builder) builder { return twoSeconds(b).Bulkhead(bulkhead.MaxConcurrent(1), bulkhead.Queue(1)) }, slotTaken(calls(good))},
 	{"retry.Retrying retry.Retrying retry.GaveUp", forms, retrying(), calls(bad)},
 	{"retry.Retrying", forms, retrying(), func(a *arena, ctx context.Context, p *pipeline.Pipeline[int]) {
 		_, _ = a.call(ctx, p, a.fails(1).run)
 	}},
 	{"retry.GaveUp", forms, retrying(retry.Budget(0, 0)), calls(bad)},
-	{"fallback.Applied", forms, func(b b) b { return b.Fallback(func(context.Context, error) (int, error) { return 9, nil }) }, calls(bad)},
-	{"pipeline.LateSuccess timeout.Exceeded", []form{inline}, twoSeconds, late(ok)},
-	{"timeout.Exceeded pipeline.LateSuccess", []form{async, staged}, twoSeconds, late(ok)},
+	{"fallback.Applied", forms, func(b builder) builder { return b.Fallback(func(context.Context, error) (int, error) { return 9, nil }) }, calls(bad)},
+	{"pipeline.LateSuccess timeout.Exceeded", []form{inline}, twoSeconds, late(good)},
+	{"timeout.Exceeded pipeline.LateSuccess", []form{async, staged}, twoSeconds, late(good)},
 	{"timeout.Exceeded pipeline.LateFailure", []form{async, staged}, twoSeconds, late(bad)},
 	{"timeout.Exceeded pipeline.LatePanic", []form{async}, twoSeconds, late(step{panics: "late"})},
 
-	callbackPanic(func(b b) b { return b.Retry().RetryIf(func(int, error) bool { panic("RetryIf") }) }, calls(bad)),
-	callbackPanic(func(b b) b {
+	callbackPanic(func(b builder) builder { return b.Retry().RetryIf(func(int, error) bool { panic("RetryIf") }) }, calls(bad)),
+	callbackPanic(func(b builder) builder {
 		return retrying(retry.AbortIf(func(error) bool { panic("AbortIf") }), retry.MaxAttempts(1))(b)
 	}, nil),
-	callbackPanic(func(b b) b { return b.CircuitBreaker().FailIf(func(int, error) bool { panic("FailIf") }) }, calls(ok)),
-	callbackPanic(func(b b) b { return b.CircuitBreaker(circuitbreaker.FailIf(func(error) bool { panic("FailIf") })) }, calls(bad)),
-	callbackPanic(func(b b) b {
+	callbackPanic(func(b builder) builder { return b.CircuitBreaker().FailIf(func(int, error) bool { panic("FailIf") }) }, calls(good)),
+	callbackPanic(func(b builder) builder { return b.CircuitBreaker(circuitbreaker.FailIf(func(error) bool { panic("FailIf") })) }, calls(bad)),
+	callbackPanic(func(b builder) builder {
 		return b.Timeout(time.Second, timeout.Func(func(context.Context) time.Duration { panic("Func") }))
-	}, calls(ok)),
-	callbackPanic(func(b b) b {
+	}, calls(good)),
+	callbackPanic(func(b builder) builder {
 		return b.Fallback(func(context.Context, error) (int, error) { return 9, nil }, fallback.If(func(error) bool { panic("If") }))
 	}, calls(bad)),
 }
@@ -204,7 +204,7 @@ func TestEvents_EachIsPublishedWithTheCallsContext(t *testing.T) {
 				}
 			}
 		})
-	if len(seen) != 13-1 {
+	if len(seen) != 12 {
 		t.Errorf("%d types of events, want all 12: %v", len(seen), seen)
 	}
 }
