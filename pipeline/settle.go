@@ -33,10 +33,10 @@ func (c *call[T]) settle(a *attempt[T], v T, err error, how ending) (next *attem
 		c.p.judge(c.ctx(), t, v, err, how)
 	}
 	c.remember(m, a, v, err, how)
-	own, ended := err, how
+	own, was := err, how
 	v, how, delay, again, err := c.p.decide(c.ctx(), t, v, err, how)
 	if c.p.hooks.onDiscard != nil { // it may have the value now
-		c.remember(m, a, v, own, ended)
+		c.remember(m, a, v, own, was)
 	}
 	if !again { // t stays busy: the retry has said its last word
 		c.complete(a, v, err, how)
