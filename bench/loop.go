@@ -9,6 +9,7 @@ import (
 
 // Execute calls fn through p, one call after the other.
 func Execute(b *testing.B, p *pipeline.Pipeline[int], ctx context.Context, fn func(context.Context) (int, error)) { //nolint:revive // a testing.B comes first
+	b.Helper()
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := p.Execute(ctx, fn); err != nil {
@@ -19,6 +20,7 @@ func Execute(b *testing.B, p *pipeline.Pipeline[int], ctx context.Context, fn fu
 
 // ExecuteParallel calls fn through p from all processors at once.
 func ExecuteParallel(b *testing.B, p *pipeline.Pipeline[int], ctx context.Context, fn func(context.Context) (int, error)) { //nolint:revive // see Execute
+	b.Helper()
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
@@ -33,6 +35,7 @@ func ExecuteParallel(b *testing.B, p *pipeline.Pipeline[int], ctx context.Contex
 // ExecuteFreshParent calls fn with a cancellable context of its own for each
 // call, as net/http has them. Making it counts.
 func ExecuteFreshParent(b *testing.B, p *pipeline.Pipeline[int], fn func(context.Context) (int, error)) {
+	b.Helper()
 	b.ReportAllocs()
 	for b.Loop() {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -46,6 +49,7 @@ func ExecuteFreshParent(b *testing.B, p *pipeline.Pipeline[int], fn func(context
 
 // Refused makes calls that p refuses. Nobody reads the error's text.
 func Refused(b *testing.B, p *pipeline.Pipeline[int]) {
+	b.Helper()
 	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -57,6 +61,7 @@ func Refused(b *testing.B, p *pipeline.Pipeline[int]) {
 
 // Async starts fn and waits for it, one call after the other.
 func Async(b *testing.B, p *pipeline.Pipeline[int], fn func(context.Context) (int, error)) {
+	b.Helper()
 	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -68,6 +73,7 @@ func Async(b *testing.B, p *pipeline.Pipeline[int], fn func(context.Context) (in
 
 // AsyncParallel does the same from all processors at once.
 func AsyncParallel(b *testing.B, p *pipeline.Pipeline[int], fn func(context.Context) (int, error)) {
+	b.Helper()
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		ctx := context.Background()
@@ -83,6 +89,7 @@ func AsyncParallel(b *testing.B, p *pipeline.Pipeline[int], fn func(context.Cont
 // Stages makes calls whose work is a promise that somebody completes, as for a
 // broker's acknowledgement: promise, call, completion and result are counted.
 func Stages(b *testing.B, p *pipeline.Pipeline[int]) {
+	b.Helper()
 	s := NewStage(p)
 	b.ReportAllocs()
 	for b.Loop() {

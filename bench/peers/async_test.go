@@ -43,7 +43,7 @@ func failsafeAsync() func() error {
 // Start a function with a timeout and wait for its result.
 func BenchmarkAsync(b *testing.B) {
 	compare(b,
-		ours(func(b *testing.B) { bench.Async(b, pipelineOf(b, bench.Timeout), bench.Op) }),
+		ours(func(b *testing.B) { b.Helper(); bench.Async(b, pipelineOf(b, bench.Timeout), bench.Op) }),
 		loop("plain", plainAsync),
 		loop("failsafe-go", failsafeAsync()),
 	)
@@ -51,7 +51,7 @@ func BenchmarkAsync(b *testing.B) {
 
 func BenchmarkAsyncParallel(b *testing.B) {
 	compare(b,
-		ours(func(b *testing.B) { bench.AsyncParallel(b, pipelineOf(b, bench.Timeout), bench.Op) }),
+		ours(func(b *testing.B) { b.Helper(); bench.AsyncParallel(b, pipelineOf(b, bench.Timeout), bench.Op) }),
 		loopParallel("plain", plainAsync),
 		loopParallel("failsafe-go", failsafeAsync()),
 	)
@@ -61,7 +61,7 @@ func BenchmarkAsyncParallel(b *testing.B) {
 // peer has nothing like it: its async call is what one would use.
 func BenchmarkPendingStage(b *testing.B) {
 	compare(b,
-		ours(func(b *testing.B) { bench.Stages(b, pipelineOf(b, bench.Timeout)) }),
+		ours(func(b *testing.B) { b.Helper(); bench.Stages(b, pipelineOf(b, bench.Timeout)) }),
 		loop("failsafe-go", failsafeAsync()),
 	)
 }

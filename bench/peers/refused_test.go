@@ -21,7 +21,7 @@ func compareRefused(b *testing.B, build func(testing.TB) *pipeline.Pipeline[int]
 	b.Helper()
 	call := failsafeCall(context.Background(), bench.Op, peer)
 	compare(b,
-		ours(func(b *testing.B) { bench.Refused(b, build(b)) }),
+		ours(func(b *testing.B) { b.Helper(); bench.Refused(b, build(b)) }),
 		loop("failsafe-go", func() error {
 			if call() == nil {
 				return errEntered

@@ -42,16 +42,17 @@ func pipelineOf(tb testing.TB, layers ...bench.Layer) *pipeline.Pipeline[int] {
 
 // execute is our side where only the function, its context and the layers vary.
 func execute(ctx context.Context, fn func(context.Context) (int, error), layers ...bench.Layer) side {
-	return ours(func(b *testing.B) { bench.Execute(b, pipelineOf(b, layers...), ctx, fn) })
+	return ours(func(b *testing.B) { b.Helper(); bench.Execute(b, pipelineOf(b, layers...), ctx, fn) })
 }
 
 func executeParallel(ctx context.Context, fn func(context.Context) (int, error), layers ...bench.Layer) side {
-	return ours(func(b *testing.B) { bench.ExecuteParallel(b, pipelineOf(b, layers...), ctx, fn) })
+	return ours(func(b *testing.B) { b.Helper(); bench.ExecuteParallel(b, pipelineOf(b, layers...), ctx, fn) })
 }
 
 // loop is a peer whose operation is f.
 func loop(lib string, f func() error) side {
 	return side{lib, func(b *testing.B) {
+		b.Helper()
 		b.ReportAllocs()
 		for b.Loop() {
 			if err := f(); err != nil {
@@ -63,6 +64,7 @@ func loop(lib string, f func() error) side {
 
 func loopParallel(lib string, f func() error) side {
 	return side{lib, func(b *testing.B) {
+		b.Helper()
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {

@@ -41,6 +41,7 @@ func BenchmarkNoLayers(b *testing.B) {
 	compare(b,
 		execute(ctx, fn),
 		side{"bare", func(b *testing.B) {
+			b.Helper()
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := fn(ctx); err != nil {

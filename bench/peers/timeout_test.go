@@ -65,7 +65,7 @@ func BenchmarkTimeoutDoneCancellableParent(b *testing.B) {
 func compareFreshParent(b *testing.B, fn func(context.Context) (int, error)) {
 	b.Helper()
 	compare(b,
-		ours(func(b *testing.B) { bench.ExecuteFreshParent(b, pipelineOf(b, bench.Timeout), fn) }),
+		ours(func(b *testing.B) { b.Helper(); bench.ExecuteFreshParent(b, pipelineOf(b, bench.Timeout), fn) }),
 		loop("context.WithTimeout", func() error {
 			parent, cancel := context.WithCancel(context.Background())
 			defer cancel()

@@ -82,10 +82,11 @@ func run(o options, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s\n", stat)
-	printTable(w, results)
-	if o.out == "" {
-		return nil
+	if _, err := fmt.Fprintf(w, "%s\n", stat); err != nil {
+		return err
+	}
+	if err := printTable(w, results); err != nil || o.out == "" {
+		return err
 	}
 	var md bytes.Buffer
 	if err := writeMarkdown(&md, o, s, results, reasons, stat); err != nil {

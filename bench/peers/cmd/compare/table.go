@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -33,13 +34,14 @@ func nanos(ns float64) string {
 	return fmt.Sprintf("%.0f ns", ns)
 }
 
-func printTable(w io.Writer, results []result) {
+func printTable(w io.Writer, results []result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join(columns, "\t"))
+	p := printer{w: t}
+	p.f("%s\n", strings.Join(columns, "\t"))
 	for _, r := range results {
-		fmt.Fprintln(t, strings.Join(r.cells(), "\t"))
+		p.f("%s\n", strings.Join(r.cells(), "\t"))
 	}
-	t.Flush() //nolint:errcheck // the table goes to a terminal
+	return errors.Join(p.err, t.Flush())
 }
 
 const explanation = `Written by ` + "`make bench`" + `. **Ratios, allocations and bytes count; nanoseconds alone do not**: machines drift by a
