@@ -1,6 +1,8 @@
 package readme_test
 
 import (
+	"flag"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -14,9 +16,27 @@ const (
 	maxLines = 200
 )
 
-func readREADME(t *testing.T) string {
+var update = flag.Bool("update", false, "write the snippets of the pages from their origins")
+
+// long are the pages that are looked up and not read.
+var long = []string{"docs/configuration.md", "docs/errors.md"}
+
+// pages are README.md and the pages of docs, relative to the root.
+func pages(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile(root + "/README.md")
+	found, err := fs.Glob(os.DirFS(root), "docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) < 2 {
+		t.Fatalf("pages in docs: %q", found)
+	}
+	return append([]string{"README.md", "CONTRIBUTING.md"}, found...)
+}
+
+func read(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(root + "/" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,27 +44,52 @@ func readREADME(t *testing.T) string {
 }
 
 func TestSnippetsComeFromTestedCode(t *testing.T) {
-	snippets, err := readme.Snippets(readREADME(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(snippets) == 0 {
-		t.Fatal("README.md shows no Go code")
-	}
-	for _, text := range readme.Check(os.DirFS(root), snippets) {
-		t.Error(text)
+	for _, page := range pages(t) {
+		if *update {
+			text, err := readme.Update(os.DirFS(root), page, read(t, page))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(root+"/"+page, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		snippets, err := readme.Snippets(page, read(t, page))
+		if err != nil {
+			t.Error(err)
+		}
+		if page == "README.md" && len(snippets) == 0 {
+			t.Error("README.md shows no Go code")
+		}
+		for _, text := range readme.Check(os.DirFS(root), snippets) {
+			t.Error(text)
+		}
 	}
 }
 
-func TestREADMEIsShort(t *testing.T) {
-	if n := strings.Count(readREADME(t), "\n"); n >= maxLines {
-		t.Errorf("README.md has %d lines, want fewer than %d; move details to docs", n, maxLines)
+func TestPagesAreShort(t *testing.T) {
+	for _, page := range pages(t) {
+		if n := strings.Count(read(t, page), "\n"); n >= maxLines && !slices.Contains(long, page) {
+			t.Errorf("%s has %d lines, want fewer than %d", page, n, maxLines)
+		}
+	}
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, page := range pages(t) {
+		wrong, err := readme.Links(os.DirFS(root), page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range wrong {
+			t.Error(text)
+		}
 	}
 }
 
 // .ci/run finds the commands in the same way: the first line that begins with them, with or without a prompt.
 func TestREADMEHasItsCommands(t *testing.T) {
-	lines := strings.Split(readREADME(t), "\n")
+	lines := strings.Split(read(t, "README.md"), "\n")
 	for _, want := range []string{"go test ./...", "go run ./examples/quickstart"} {
 		words := strings.Join(strings.Fields(want)[:2], " ") + " "
 		i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(strings.TrimPrefix(l, "$ "), words) })

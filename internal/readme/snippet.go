@@ -8,6 +8,7 @@ import (
 
 // Snippet is a fenced block of Go code in a Markdown text.
 type Snippet struct {
+	File     string // the Markdown file, relative to the root of the repository
 	Line     int    // of the opening fence, from 1
 	Path     string // of the origin, relative to the root of the repository
 	Function string // of the origin; "" stands for the whole file
@@ -16,14 +17,14 @@ type Snippet struct {
 
 // String names the snippet in a failure text.
 func (s Snippet) String() string {
-	return strings.TrimSpace(fmt.Sprintf("README.md:%d from %s %s", s.Line, s.Path, s.Function))
+	return strings.TrimSpace(fmt.Sprintf("%s:%d from %s %s", s.File, s.Line, s.Path, s.Function))
 }
 
 var origin = regexp.MustCompile(`^<!-- from: (\S+\.go)(?: (\w+))? -->$`)
 
-// Snippets returns the Go blocks of a Markdown text, in their order. A Go block without an origin, an origin without
-// a Go block and a fence that is never closed are errors.
-func Snippets(markdown string) ([]Snippet, error) {
+// Snippets returns the Go blocks of a Markdown text, in their order; file is its name. A Go block without an origin, an
+// origin without a Go block and a fence that is never closed are errors.
+func Snippets(file, markdown string) ([]Snippet, error) {
 	var (
 		snippets []Snippet
 		from     []string // the marker on the line above
@@ -44,22 +45,22 @@ func Snippets(markdown string) ([]Snippet, error) {
 			code.WriteString(line + "\n")
 		case line == "```go":
 			if from == nil {
-				return nil, fmt.Errorf("README.md:%d: Go block without <!-- from: FILE FUNCTION --> on the line above", i+1)
+				return nil, fmt.Errorf("%s:%d: Go block without <!-- from: FILE FUNCTION --> on the line above", file, i+1)
 			}
-			fence, block = i+1, &Snippet{Line: i + 1, Path: from[1], Function: from[2]}
+			fence, block = i+1, &Snippet{File: file, Line: i + 1, Path: from[1], Function: from[2]}
 			from = nil
 		case from != nil:
-			return nil, fmt.Errorf("README.md:%d: origin of a snippet without a Go block on the next line", i)
+			return nil, fmt.Errorf("%s:%d: origin of a snippet without a Go block on the next line", file, i)
 		case strings.HasPrefix(line, "```"):
 			fence = i + 1
 		case strings.HasPrefix(line, "<!-- from:"):
 			if from = origin.FindStringSubmatch(line); from == nil {
-				return nil, fmt.Errorf("README.md:%d: want <!-- from: FILE.go FUNCTION --> or <!-- from: FILE.go -->, got %s", i+1, line)
+				return nil, fmt.Errorf("%s:%d: want <!-- from: FILE.go FUNCTION --> or <!-- from: FILE.go -->, got %s", file, i+1, line)
 			}
 		}
 	}
 	if fence > 0 {
-		return nil, fmt.Errorf("README.md:%d: block is never closed", fence)
+		return nil, fmt.Errorf("%s:%d: block is never closed", file, fence)
 	}
 	return snippets, nil
 }

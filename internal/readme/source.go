@@ -64,3 +64,25 @@ func Check(fsys fs.FS, snippets []Snippet) (wrong []string) {
 	}
 	return wrong
 }
+
+// Update returns the Markdown text with each snippet as its origin in fsys has it.
+func Update(fsys fs.FS, file, markdown string) (string, error) {
+	snippets, err := Snippets(file, markdown)
+	if err != nil {
+		return "", err
+	}
+	old := strings.SplitAfter(markdown, "\n")
+	var b strings.Builder
+	done := 0 // lines of old that b has
+	for _, s := range snippets {
+		code, err := Source(fsys, s.Path, s.Function)
+		if err != nil {
+			return "", fmt.Errorf("%v: %w", s, err)
+		}
+		b.WriteString(strings.Join(old[done:s.Line], ""))
+		b.WriteString(code)
+		done = s.Line + strings.Count(s.Code, "\n")
+	}
+	b.WriteString(strings.Join(old[done:], ""))
+	return b.String(), nil
+}
