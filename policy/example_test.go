@@ -1,8 +1,10 @@
 package policy_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"resilience4cata.dev/go/policy"
 )
@@ -29,4 +31,28 @@ func ExampleConfigErrors() {
 	// Output:
 	// R4C-ATR-002 value
 	// R4C-ATR-003 maxConcurrent
+}
+
+// A call that was entered may have had its effect, whatever came of it.
+func ExampleStarted() {
+	fmt.Println(policy.Started(fmt.Errorf("saving: %w", &fakeError{started: true})))
+	fmt.Println(policy.Started(&fakeError{started: false}))
+	// Output:
+	// true
+	// false
+}
+
+// Every event says which policy and which instance it is of; a type switch tells the rest.
+func ExampleListener() {
+	var listen policy.Listener = func(_ context.Context, e policy.Event) {
+		fmt.Println(e.Policy(), e.ID(), e.At().Format(time.TimeOnly))
+		if p, ok := e.(policy.CallbackPanic); ok {
+			fmt.Println("a callback panicked:", p.Value)
+		}
+	}
+	at := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	listen(context.Background(), policy.CallbackPanic{Meta: policy.NewMeta("retry", "reports", at), Value: "boom"})
+	// Output:
+	// retry reports 12:00:00
+	// a callback panicked: boom
 }

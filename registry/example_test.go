@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
+	"os"
 	"time"
 
 	"resilience4cata.dev/go/clock"
@@ -159,4 +161,66 @@ func ExampleRegistry_Drain() {
 	// Output:
 	// <nil> <nil>
 	// true
+}
+
+// All listeners hear all events, on the goroutine on which they happen.
+func ExampleWithListener() {
+	clk := clock.NewManual(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
+	reg := must(registry.New(registry.WithClock(clk), registry.WithListener(func(_ context.Context, e policy.Event) {
+		switch e := e.(type) {
+		case retry.Retrying:
+			fmt.Println(e.ID(), "attempt", e.Attempt, "failed:", e.Err, "- next in", e.Delay)
+		case retry.GaveUp:
+			fmt.Println(e.ID(), "gave up:", e.Reason)
+		}
+	})))
+	reports := must(pipeline.New[int](reg, "reports").Retry(retry.MaxAttempts(2), retry.Constant(time.Second)).Build())
+	_ = reports.Run(context.Background(), func(context.Context) error { return errors.New("down") })
+	// Output:
+	// reports attempt 1 failed: down - next in 1s
+	// reports gave up: retry: attempts exhausted
+}
+
+// Events as structured records; here refusals and retries, too, which are at the level Debug.
+func ExampleWithLogger() {
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		Level: slog.LevelDebug,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+	clk := clock.NewManual(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
+	reg := must(registry.New(registry.WithClock(clk), registry.WithLogger(logger)))
+	reports := must(pipeline.New[int](reg, "reports").Timeout(time.Second).RateLimit(ratelimit.PerSecond(1)).Build())
+	_ = reports.Run(context.Background(), func(ctx context.Context) error { return clk.Sleep(ctx, time.Minute) })
+	_ = reports.Run(context.Background(), func(context.Context) error { return nil })
+	_ = reports.Run(context.Background(), func(context.Context) error { return nil })
+	// Output:
+	// level=WARN msg="timeout exceeded" policy=timeout id=reports limit=1s workDone=true
+	// level=DEBUG msg="ratelimit limited" policy=ratelimit id=reports
+}
+
+// Close ends what waits, from anywhere; snapshots still work.
+func ExampleRegistry_Close() {
+	reg := must(registry.New())
+	reports := must(pipeline.New[int](reg, "reports").Timeout(time.Hour).Build())
+	never := pipeline.NewPromise[int]()
+	future := reports.ExecuteFuture(context.Background(), func(context.Context) *pipeline.Future[int] { return never.Future() })
+	_ = reg.Close()
+	_, err := future.Get(context.Background())
+	fmt.Println(errors.Is(err, registry.ErrClosed), reg.Snapshot().Closed)
+	// Output:
+	// true true
+}
+
+// An id that was misspelt leads to the one that was meant.
+func ExampleRegistry_Nearest() {
+	reg := must(registry.New())
+	must(pipeline.New[int](reg, "reports").Timeout(time.Second).Build())
+	fmt.Println(reg.Nearest("report"))
+	// Output:
+	// reports
 }

@@ -167,3 +167,48 @@ func ExamplePolicy_Snapshot() {
 	//   "rejected": 0
 	// }
 }
+
+func ExampleNew() {
+	breaker, err := circuitbreaker.New("backend", circuitbreaker.Default(), clock.NewManual(start))
+	fmt.Println(breaker.ID(), breaker.State(), err)
+
+	_, err = circuitbreaker.New("backend", circuitbreaker.Config{}, clock.NewManual(start))
+	fmt.Println(err != nil) // the zero Config is not valid
+	// Output:
+	// backend closed <nil>
+	// true
+}
+
+// The outcome belongs to the permit, in a deferred function, so that a panic is recorded as well.
+func ExamplePolicy_Allow() {
+	breaker, err := circuitbreaker.New("backend", circuitbreaker.Default(), clock.NewManual(start))
+	if err != nil {
+		panic(err)
+	}
+	call := func(work func() error) (err error) {
+		permit, err := breaker.Allow()
+		if err != nil {
+			return err
+		}
+		err = errors.New("the work panicked") // unless it returns
+		defer func() { permit.Record(err) }()
+		err = work()
+		return err
+	}
+	fmt.Println(call(func() error { return nil }), breaker.Snapshot().FailureRatio)
+	fmt.Println(call(func() error { return errors.New("down") }), breaker.Snapshot().FailureRatio)
+	// Output:
+	// <nil> 0
+	// down 0.5
+}
+
+func ExamplePolicy_Reset() {
+	breaker, err := circuitbreaker.New("backend", circuitbreaker.Default(), clock.NewManual(start))
+	if err != nil {
+		panic(err)
+	}
+	breaker.ForceOpen() // stays so until it is taken back
+	breaker.Reset()
+	fmt.Println(breaker.State())
+	// Output: closed
+}
