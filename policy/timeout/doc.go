@@ -18,8 +18,8 @@
 //	a function that ignores it runs to its end                 TestDo_T3_ALateValueIsDropped
 //	the caller's own end is never reported as a timeout        TestDo_T10_TheCallersEndIsTheCallers
 //	errors.Is(err, context.DeadlineExceeded), not Canceled     TestError_T9_Kinds
-//	the function sees the earlier deadline                     TestDo_T11_TheFunctionSeesTheEarlierDeadline
+//	the function sees the earlier deadline, and the cause      TestDo_T11_TheFunctionSeesDeadlineAndCause
 //	a negative or zero limit is refused                        TestConfig_T12_LimitsThatAreNone
-//	the longest limit neither fires at once nor overflows      TestDo_T12_TheLongestLimitNeverFires
-//	nothing stays armed after a panic or Goexit                TestDo_PanicAndGoexitPassThrough
+//	the longest limit neither fires at once nor overflows      TestField_TO06_HugeLimitsDoNotFire
+//	nothing stays armed after a panic or Goexit                TestField_TO10_PanicAndGoexitPassThrough
 package timeout
