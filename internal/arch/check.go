@@ -20,6 +20,8 @@ var Checks = []Check{
 	{"go.mod requires only the agreed modules", (*Tree).modules},
 	{"policy folders are alike", (*Tree).policyFiles},
 	{"packages have a package comment", (*Tree).packageComments},
+	{"tables of guarantees name tests that exist", (*Tree).guarantees},
+	{"exported names have a comment", (*Tree).comments},
 	{"packages with tests watch for leaks", (*Tree).leakTests},
 	{"tests sleep in bubbles only", (*Tree).sleeps},
 	{"no file is too long", (*Tree).lengths},

@@ -10,5 +10,7 @@
 //
 //	the tree of this repository keeps every rule        TestRepository
 //	a wrong arrow is found, wherever it points          TestImportsFindsWrongArrow
+//	a table of guarantees that lies is found            TestGuaranteesFindsTablesThatLie
+//	an exported name without a comment is found         TestCommentsFindsNamesWithout
 //	every other check finds what it is there to find    TestChecksFindWhatTheyAreFor
 package arch

@@ -38,8 +38,8 @@
 //	the queue is exact under a rush                       TestField_BH09_QueueIsExactUnderARush
 //	nobody passes one who waits                           TestWait_B2_NoNewcomerPassesAWaiter
 //	a grant that meets a cancellation has one winner      TestField_BH11_B3_GrantAgainstCancel
-//	those who gave up take no place and no slot           TestField_BH01, TestField_BH08, TestQueue_B7
-//	lowering the limit never blocks, raising wakes        TestSetLimit_B6
+//	those who gave up take no place and no slot           TestField_BH01_…, TestField_BH08_…, TestQueue_B7_…
+//	lowering the limit never blocks, raising wakes        TestSetLimit_B6_…
 //	no call gets in under a limit that was taken away     TestSetLimit_B6_NobodySlipsInUnderTheOldLimit
 //	a Release too many panics and changes nothing         TestRelease_B5_OverReleasePanicsAndChangesNothing
 //	snapshots are consistent, counters exact              TestAdmittedIsMonotoneUnderLoad
