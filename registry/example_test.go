@@ -216,7 +216,7 @@ func ExampleRegistry_Close() {
 	// true true
 }
 
-// An id that was misspelt leads to the one that was meant.
+// An id that was misspelled leads to the one that was meant.
 func ExampleRegistry_Nearest() {
 	reg := must(registry.New())
 	must(pipeline.New[int](reg, "reports").Timeout(time.Second).Build())
