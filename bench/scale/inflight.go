@@ -38,7 +38,7 @@ func inflight(s *session) {
 				w.arm(records[k], limit)
 			}
 		}
-		w.trickle(s.span/5, replace) // until it ticks, and knows the first deadlines
+		w.trickle(min(s.span/5, s.settle), replace) // until it ticks, and knows the first deadlines
 		w.taken()
 		m := begin()
 		w.trickle(s.span, replace)
@@ -83,7 +83,7 @@ func mixed(s *session) {
 		// The deadlines of what was armed are fixed once, by a sweep that takes
 		// its time: some two seconds of ticks. That is the cost of arriving, which
 		// part inflight has.
-		w.trickle(s.span*3/5, func() {})
+		w.trickle(s.settle, func() {})
 		w.taken()
 		m := begin()
 		w.trickle(s.span, func() {})

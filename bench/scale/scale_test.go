@@ -12,7 +12,7 @@ import (
 )
 
 // tiny is for seeing that the parts work, not what they find.
-var tiny = size{calls: 1000, ids: 50, many: 500, span: 20 * time.Millisecond, rate: 50 * time.Millisecond, samples: 20, repeats: 1}
+var tiny = size{calls: 1000, ids: 50, many: 500, span: 20 * time.Millisecond, settle: 20 * time.Millisecond, rate: 50 * time.Millisecond, samples: 20, repeats: 1}
 
 // timeless are rows that hold at every size and on a machine that does a lot else.
 var timeless = []string{"early", "goroutines"}
