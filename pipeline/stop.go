@@ -92,6 +92,7 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 	case idle:
 		if before&entered != 0 {
 			m.t.run.Entered = true
+			m.t.run.Interrupted = m.t.run.Attempt == int(a.n) // else it waits for the next one
 		}
 		err = c.layers.Retry.Fail(c.ctx(), &m.t.run, err)
 	case work != nil && work.err != nil: // the driver is deciding what follows an attempt that failed

@@ -45,6 +45,9 @@ type Run struct {
 	Attempt int
 	// Entered is for the pipeline to set once an attempt enters the function.
 	Entered bool
+	// Interrupted is for the pipeline to set if it ends the call while the attempt
+	// under way is in the function: that attempt counts.
+	Interrupted bool
 
 	kind     Kind // of the latest attempt that ended
 	refused  bool // it did not enter the function and says so
@@ -356,7 +359,7 @@ func (p *Policy) giveUp(ctx context.Context, r *Run, reason, last error) error {
 // made is how many attempts came to an end: not one that was interrupted before
 // it entered the function, or never began.
 func (r *Run) made() int {
-	if r.final {
+	if r.final || r.Interrupted {
 		return r.Attempt
 	}
 	return r.Attempt - 1
