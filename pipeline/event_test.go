@@ -81,10 +81,12 @@ var eventCases = []eventCase{
 			a.advance(5 * time.Second)
 			calls(good)(a, ctx, p)
 		}},
-	{"circuitbreaker.StateChanged timeout.Exceeded", []form{inline}, watched, calls(slow)},
+	{"circuitbreaker.StateChanged pipeline.LateSuccess timeout.Exceeded", []form{inline}, watched, late(good)},
 	{"circuitbreaker.StateChanged timeout.Exceeded pipeline.LateSuccess", []form{async, staged}, watched, late(good)},
 	{"ratelimit.Limited", forms, func(b builder) builder { return b.RateLimit(ratelimit.Per(1, time.Hour)) }, calls(good, good)},
-	{"ratelimit.Limited", forms, func(b builder) builder { return b.RateLimit(ratelimit.Per(1, time.Hour), ratelimit.MaxWait(2*time.Hour)) },
+	{"ratelimit.Limited", forms, func(b builder) builder {
+		return b.RateLimit(ratelimit.Per(1, time.Hour), ratelimit.MaxWait(2*time.Hour))
+	},
 		func(a *arena, ctx context.Context, p *pipeline.Pipeline[int]) { // told by somebody else's goroutine
 			l, _ := a.reg.RateLimiter("x")
 			l.TryAcquire()
@@ -104,7 +106,9 @@ var eventCases = []eventCase{
 		_, _ = a.call(ctx, p, a.fails(1).run)
 	}},
 	{"retry.GaveUp", forms, retrying(retry.Budget(0, 0)), calls(bad)},
-	{"fallback.Applied", forms, func(b builder) builder { return b.Fallback(func(context.Context, error) (int, error) { return 9, nil }) }, calls(bad)},
+	{"fallback.Applied", forms, func(b builder) builder {
+		return b.Fallback(func(context.Context, error) (int, error) { return 9, nil })
+	}, calls(bad)},
 	{"pipeline.LateSuccess timeout.Exceeded", []form{inline}, twoSeconds, late(good)},
 	{"timeout.Exceeded pipeline.LateSuccess", []form{async, staged}, twoSeconds, late(good)},
 	{"timeout.Exceeded pipeline.LateFailure", []form{async, staged}, twoSeconds, late(bad)},
@@ -115,7 +119,9 @@ var eventCases = []eventCase{
 		return retrying(retry.AbortIf(func(error) bool { panic("AbortIf") }), retry.MaxAttempts(1))(b)
 	}, nil),
 	callbackPanic(func(b builder) builder { return b.CircuitBreaker().FailIf(func(int, error) bool { panic("FailIf") }) }, calls(good)),
-	callbackPanic(func(b builder) builder { return b.CircuitBreaker(circuitbreaker.FailIf(func(error) bool { panic("FailIf") })) }, calls(bad)),
+	callbackPanic(func(b builder) builder {
+		return b.CircuitBreaker(circuitbreaker.FailIf(func(error) bool { panic("FailIf") }))
+	}, calls(bad)),
 	callbackPanic(func(b builder) builder {
 		return b.Timeout(time.Second, timeout.Func(func(context.Context) time.Duration { panic("Func") }))
 	}, calls(good)),
