@@ -2,7 +2,6 @@ package timeout_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,23 +10,26 @@ import (
 	"resilience4cata.dev/go/policy/timeout"
 )
 
-// Rule X-2: on the system clock, in a bubble, nothing is left behind.
-func TestBubble(t *testing.T) {
+// In a synctest bubble deadlines are exact, too, and nothing is left in it.
+func TestBubbleDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, err := timeout.New("reports", limit, clock.System())
+		p, err := timeout.New("reports", timeout.Config{Value: 2 * time.Second}, clock.System())
 		if err != nil {
 			t.Fatal(err)
 		}
-		begin := time.Now()
-		err = p.Do(t.Context(), func(ctx context.Context) error {
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		if took := time.Since(begin); !errors.Is(err, timeout.ErrExceeded) || took < 2*time.Second || took > 2*time.Second+100*time.Millisecond {
-			t.Errorf("Do = %v after %v, want a timeout after 2s", err, took)
+		began := time.Now()
+		err = p.Do(t.Context(), func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		wantError(t, err, &timeout.Error{Instance: "reports", Limit: 2 * time.Second, Cause: context.DeadlineExceeded})
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("took %v", took)
 		}
-		if err := p.Do(t.Context(), func(context.Context) error { time.Sleep(time.Second); return nil }); err != nil {
-			t.Errorf("Do = %v, want nil: it ended in time", err)
+		err = p.Do(t.Context(), func(context.Context) error { time.Sleep(5 * time.Second); return nil })
+		wantError(t, err, &timeout.Error{Instance: "reports", Limit: 2 * time.Second})
+		if took := time.Since(began); took != 7*time.Second {
+			t.Errorf("took %v", took)
+		}
+		if err := p.Do(t.Context(), func(context.Context) error { time.Sleep(2*time.Second - 1); return errOwn }); err != errOwn { //nolint:errorlint // unchanged
+			t.Errorf("in time: %v", err)
 		}
 	})
 }

@@ -19,6 +19,11 @@
 //	the caller's own end is never reported as a timeout        TestDo_T10_TheCallersEndIsTheCallers
 //	errors.Is(err, context.DeadlineExceeded), not Canceled     TestError_T9_Kinds
 //	the function sees the earlier deadline, and the cause      TestDo_T11_TheFunctionSeesDeadlineAndCause
+//	whatever comes after the deadline is a timeout             TestDo_T8_WhateverComesAfterIsATimeout
+//	only the timeout that fired is named and counted           TestDo_T10_NestedTimeoutsNameTheOneThatFired
+//	nothing of a call in time is left, or published            TestDo_T4_NothingIsLeft, TestExceeded_IsPublishedOnce
+//	Func is asked once per attempt; if it panics, Value holds  TestConform_29_FuncIsAskedOncePerAttempt, TestFunc_APanicIsReported
+//	one allocation on a registry's wheel                       TestDo_OneAllocationOnTheWheel
 //	a negative or zero limit is refused                        TestConfig_T12_LimitsThatAreNone
 //	the longest limit neither fires at once nor overflows      TestField_TO06_HugeLimitsDoNotFire
 //	nothing stays armed after a panic or Goexit                TestField_TO10_PanicAndGoexitPassThrough

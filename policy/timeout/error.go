@@ -36,7 +36,7 @@ func (e *Error) Error() string {
 }
 
 // Policy is "timeout".
-func (e *Error) Policy() string { return "timeout" }
+func (e *Error) Policy() string { return kind }
 
 // ID is the pipeline's id.
 func (e *Error) ID() string { return e.Instance }
@@ -55,7 +55,7 @@ func (e *Error) Temporary() bool { return true }
 
 // Is matches [ErrExceeded] and [context.DeadlineExceeded].
 func (e *Error) Is(target error) bool {
-	return target == ErrExceeded || target == context.DeadlineExceeded //nolint:errorlint // the identity of a sentinel is what Is asks for
+	return target == ErrExceeded || target == context.DeadlineExceeded
 }
 
 // Unwrap returns the function's own error, if it returned one.
@@ -64,7 +64,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 // LogValue groups the fields.
 func (e *Error) LogValue() slog.Value {
 	attrs := []slog.Attr{
-		slog.String("policy", "timeout"), slog.String("id", e.Instance),
+		slog.String("policy", kind), slog.String("id", e.Instance),
 		slog.Duration("limit", e.Limit), slog.Bool("started", e.Started()),
 	}
 	if e.Cause != nil {
@@ -83,3 +83,11 @@ type Exceeded struct {
 }
 
 var _ policy.Event = Exceeded{}
+
+// LogValue groups the fields.
+func (e Exceeded) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("policy", e.Policy()), slog.String("id", e.ID()),
+		slog.Duration("limit", e.Limit), slog.Bool("workDone", e.WorkDone),
+	)
+}

@@ -2,6 +2,7 @@ package timeout
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -28,10 +29,10 @@ type Policy struct {
 // returns an error that joins all mistakes in its arguments.
 func New(id string, c Config, clk clock.Clock) (*Policy, error) {
 	if clk == nil {
-		return nil, &policy.ConfigError{
-			Code: "R4C-ATR-005", Policy: "timeout", ID: id, Path: "clk",
-			Got: "the clock is nil", Hint: "give clock.System()",
-		}
+		return nil, errors.Join(&policy.ConfigError{
+			Code: "R4C-ATR-003", Policy: kind, ID: id, Path: "clk",
+			Got: "the clock is nil", Hint: "pass clock.System() or a clock.Manual",
+		}, check(id, c))
 	}
 	return NewIn(scope.New(clk, nil), id, c, false)
 }
@@ -39,24 +40,32 @@ func New(id string, c Config, clk clock.Clock) (*Policy, error) {
 // NewIn returns a timeout of a registry's pipeline; retrying says that its
 // contexts are attempts of a retry. It is for packages registry and pipeline.
 func NewIn(s *scope.Scope, id string, c Config, retrying bool) (*Policy, error) {
-	if err := setting.ID("timeout", id, "id"); err != nil {
+	if err := check(id, c); err != nil {
 		return nil, err
 	}
 	p := &Policy{id: id, scope: s, retrying: retrying}
-	if err := p.Reconfigure(c); err != nil {
-		return nil, err
-	}
+	p.use(c)
 	return p, nil
 }
 
-// Reconfigure changes the settings. Attempts in flight keep their limit.
+// check returns all mistakes in an id and its settings.
+func check(id string, c Config) error {
+	return setting.Named(errors.Join(setting.ID(kind, id, "id"), c.Validate()), id)
+}
+
+// Reconfigure changes the settings, or returns every mistake in c and changes
+// nothing. Attempts in flight keep their limit.
 func (p *Policy) Reconfigure(c Config) error {
 	if err := c.Validate(); err != nil {
 		return setting.Named(err, p.id)
 	}
-	p.config.Store(&c)
-	p.limit.Store(p.newLimit(c.Value))
+	p.use(c)
 	return nil
+}
+
+func (p *Policy) use(c Config) {
+	p.limit.Store(p.newLimit(c.Value))
+	p.config.Store(&c)
 }
 
 // ID is the instance's id: the pipeline's.
@@ -103,7 +112,7 @@ func (p *Policy) For(ctx context.Context) *Limit {
 		return p.limit.Load()
 	}
 	d := c.Value
-	p.scope.Guard(ctx, "timeout", p.id, func() { d = c.Func(ctx) })
+	p.scope.Guard(ctx, kind, p.id, func() { d = c.Func(ctx) })
 	if d <= 0 {
 		return nil
 	}
@@ -122,7 +131,7 @@ func (p *Policy) For(ctx context.Context) *Limit {
 func (p *Policy) Exceeded(ctx context.Context, limit time.Duration, entered, workDone bool, cause error) *Error {
 	p.timedOut.Add(1)
 	if p.scope.Listening() {
-		p.scope.Publish(ctx, Exceeded{Meta: p.scope.Meta("timeout", p.id), Limit: limit, WorkDone: workDone})
+		p.scope.Publish(ctx, Exceeded{Meta: p.scope.Meta(kind, p.id), Limit: limit, WorkDone: workDone})
 	}
 	return &Error{Instance: p.id, Limit: limit, Cause: cause, waiting: !entered}
 }
@@ -133,7 +142,7 @@ func (p *Policy) Exceeded(ctx context.Context, limit time.Duration, entered, wor
 func (p *Policy) Expired(ctx context.Context, limit time.Duration, entered bool) (err *Error, tell func()) {
 	p.timedOut.Add(1)
 	if p.scope.Listening() {
-		e := Exceeded{Meta: p.scope.Meta("timeout", p.id), Limit: limit}
+		e := Exceeded{Meta: p.scope.Meta(kind, p.id), Limit: limit}
 		tell = func() { p.scope.Publish(ctx, e) }
 	}
 	return &Error{Instance: p.id, Limit: limit, waiting: !entered}, tell
@@ -142,12 +151,14 @@ func (p *Policy) Expired(ctx context.Context, limit time.Duration, entered bool)
 // Do calls fn on this goroutine with a context that ends at the limit. It
 // returns fn's error if fn returned in time; an [Error] with fn's error as its
 // cause if it did not; and ctx's error, without calling fn, if ctx has ended. A
-// panic passes through. It panics if ctx or fn is nil.
+// panic of fn and runtime.Goexit pass through. Do panics if ctx or fn is nil.
 func (p *Policy) Do(ctx context.Context, fn func(ctx context.Context) error) error {
-	if ctx == nil {
+	switch {
+	case p == nil || p.scope == nil:
+		panic("timeout: Do on a nil or zero Policy: make it with New")
+	case ctx == nil:
 		panic("timeout: Do: ctx is nil")
-	}
-	if fn == nil {
+	case fn == nil:
 		panic("timeout: Do: fn is nil")
 	}
 	if ctx.Err() != nil {
@@ -165,7 +176,7 @@ func (p *Policy) Do(ctx context.Context, fn func(ctx context.Context) error) err
 			c.Finish()
 		}
 	}()
-	err := fn(c)
+	err := fn(c) //nolint:contextcheck // c is the context, below ctx
 	returned = true
 	if c.Finish() == callctx.Expired {
 		return p.Exceeded(ctx, l.D, true, true, err)

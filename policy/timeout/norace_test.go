@@ -1,0 +1,5 @@
+//go:build !race
+
+package timeout_test
+
+const raceEnabled = false
