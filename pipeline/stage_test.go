@@ -218,7 +218,7 @@ func TestStage_A4_AStageThatComesAfterItsDeadline(t *testing.T) {
 					if retries > 1 {
 						b.Retry(retry.MaxAttempts(retries), retry.Constant(time.Hour))
 					}
-					return b.Timeout(2 * time.Second).Bulkhead(bulkhead.MaxConcurrent(1), bulkhead.Queue(1)).
+					return b.Timeout(2*time.Second).Bulkhead(bulkhead.MaxConcurrent(1), bulkhead.Queue(1)).
 						OnDiscard(func(int) { t.Error("the value is the producer's") })
 				})
 				slot, _ := w.reg.Bulkhead("x")
