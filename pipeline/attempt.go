@@ -201,6 +201,14 @@ func (a *attempt[T]) Attempt() int { return int(a.n) }
 // Key is its call's.
 func (a *attempt[T]) Key() *callctx.Key { return &a.call.slow().key }
 
+// Replanned is the plan of a stage that MaxDuration ends before its timeout does.
+func (a *attempt[T]) Replanned() *callctx.Plan {
+	if a.flags.Load()&cut != 0 {
+		return a.call.layers.Cut.Plan
+	}
+	return nil
+}
+
 // Ended hears that the deadline has passed. It runs on a goroutine that the
 // wheel shares among all that were due together, so what calls the user's code
 // goes to another one.

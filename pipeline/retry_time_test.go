@@ -157,6 +157,39 @@ func TestRetry_R8_MaxDurationWithoutATimeoutLayer(t *testing.T) {
 	})
 }
 
+// The attempt's context knows, when it is cut, by what.
+func TestRetry_R8_AStageThatIsCutKnowsByWhat(t *testing.T) {
+	inForms(t, []form{staged}, func(a *arena) {
+		p := build(a.world, "x", func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
+			return b.Retry(retry.MaxAttempts(3), retry.Constant(0), retry.MaxDuration(s)).Timeout(900 * ms)
+		})
+		promise := pipeline.NewPromise[int]()
+		var seen context.Context
+		f := p.ExecuteFuture(a.Context(), func(ctx context.Context) *pipeline.Future[int] {
+			seen = ctx
+			if a.manual != nil {
+				a.manual.Advance(500 * ms) // before the timeout starts
+			} else {
+				time.Sleep(500 * ms)
+			}
+			return promise.Future()
+		})
+		a.advance(500*ms - 1)
+		if _, done, _ := f.Poll(); done {
+			a.Error("ended early")
+		}
+		a.advance(1)
+		_, done, err := f.Poll()
+		if !done {
+			a.Fatal("not cut at MaxDuration")
+		}
+		a.is(err, retry.ErrOutOfTime)
+		a.isNot(err, timeout.ErrExceeded)
+		a.is(context.Cause(seen), retry.ErrOutOfTime)
+		a.isNot(context.Cause(seen), timeout.ErrExceeded)
+	})
+}
+
 func TestRetry_R8_R9_ReserveIsKeptBack(t *testing.T) {
 	inEveryForm(t, func(a *arena) {
 		p := build(a.world, "x", retrying(retry.MaxAttempts(3), retry.Constant(50*ms), retry.MaxDuration(500*ms), retry.Reserve(100*ms)))

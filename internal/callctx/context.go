@@ -243,7 +243,13 @@ func (c *Context) WheelExpire(slot *atomic.Pointer[Context]) (after func()) {
 	// The caller's context is foreign code: ask it before the slot is marked.
 	// It may end between the question and the decision; then both happened at
 	// once, and ours won.
+	in := c.info.Load()
 	shared := c.plan.expired
+	if in != nil {
+		if o, ok := in.Owner.(Replanner); ok && o.Replanned() != nil {
+			shared = o.Replanned().expired
+		}
+	}
 	if c.parentHasEnded() {
 		shared = parentWatch
 	}
@@ -251,7 +257,7 @@ func (c *Context) WheelExpire(slot *atomic.Pointer[Context]) (after func()) {
 		return nil
 	}
 	end := c.settleIn(slot, shared)
-	if in := c.info.Load(); in != nil && in.Owner != nil {
+	if in != nil && in.Owner != nil {
 		return in.Owner.Ended(c, end.verdict())
 	}
 	return nil

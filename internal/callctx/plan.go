@@ -107,6 +107,16 @@ type Owner interface {
 	Ended(c *Context, v Verdict) (after func())
 }
 
+// Replanner is an Owner whose context may expire by another plan than the one
+// that it was made with: what bounds a stage is known once there is one.
+type Replanner interface {
+	Owner
+
+	// Replanned is that plan, or nil. The answer is fixed before the deadline is
+	// set.
+	Replanned() *Plan
+}
+
 // Info links a context to its owner. Embed it in the owner to save an
 // allocation. It is immutable once a context has it.
 type Info struct{ Owner Owner }
