@@ -6,7 +6,11 @@
 //
 //	what                                                 proved by
 //	finished never exceeds started, whoever reads when   TestCountsAreConsistentWhileCallsRun
-//	idle means neither in flight nor abandoned           TestIdleWaitsForAbandonedWork
+//	every outcome has a counter of its own               TestEveryOutcomeHasACounterOfItsOwn
+//	idle means neither in flight nor abandoned           TestIdleWaitsForAbandonedWork, TestIdleIsNotSeenInBetween
+//	all who wait for the end of everything hear of it    TestGateLetsAllWaitersGo
+//	the order of the layers is fixed                     TestOrderAndDescribeGoFromTheOutsideIn
+//	the bound of a call, saturated                       TestBound_R17
 package stack
 
 import (
@@ -70,7 +74,9 @@ type Stack struct {
 
 // New returns a stack without layers; see SetLayers.
 func New(id string, s *scope.Scope, g *Gate) *Stack {
-	return &Stack{ID: id, Scope: s, Gate: g, Calls: NewCalls()}
+	st := &Stack{ID: id, Scope: s, Gate: g, Calls: NewCalls()}
+	st.SetLayers(new(Layers))
+	return st
 }
 
 // Layers is what a call that begins now goes through.
