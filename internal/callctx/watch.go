@@ -139,8 +139,8 @@ func (c *Context) look() *watch {
 
 // install makes the context's watch, if there is none. It calls the caller's
 // context, which is foreign code, with no lock held.
-func (c *Context) install(inside func() bool, stop func()) (w *watch, made bool) {
-	w = &watch{ch: make(chan struct{}), inside: inside}
+func (c *Context) install(inside func() bool, stop func()) (_ *watch, made bool) {
+	w := &watch{ch: make(chan struct{}), inside: inside} // no result variable: that would be captured by reference, an allocation
 	w.stop = stop
 	if !c.watch.CompareAndSwap(nil, w) {
 		return c.watch.Load(), false

@@ -69,7 +69,14 @@ func (l *Level[E, P]) Replace(blocks int) bool {
 func (l *Level[E, P]) Blocks() int { return l.table.Load().cur.blocks() }
 
 // ForceScan makes the next tick compare the bounds of all the level's blocks.
-func (l *Level[E, P]) ForceScan() { l.low.Store(1) }
+func (l *Level[E, P]) ForceScan() {
+	for _, s := range l.table.Load().segs {
+		for g := range s.groups {
+			s.groups[g].Store(1)
+		}
+	}
+	l.low.Store(1)
+}
 
 // Stale is an arm that was interrupted after it had loaded the table.
 func (l *Level[E, P]) Stale() (publish func(e *E) *atomic.Pointer[E], kept func() bool) {

@@ -47,7 +47,7 @@ type Level[E any, P Entry[E]] struct {
 	wheel *Wheel[E, P]
 	table atomic.Pointer[table[E]] // nil until the first arm
 
-	// low is a lower bound of all the blocks' bounds: a tick passes over a
+	// low is a lower bound of all the groups' bounds: a tick passes over a
 	// level with nothing due.
 	low atomic.Int64
 
@@ -81,15 +81,14 @@ func (l *Level[E, P]) Arm(e *E, bound int64) *atomic.Pointer[E] {
 			t, b, s = l.probe(t, e)
 			seg = t.cur
 		}
-		// Publish, then lower the block's bound, then the level's, then look
-		// whether somebody is going to look at them. The tick goes the other
-		// way: it resets the level's bound, then reads the blocks'; resets a
-		// block's, then reads the slots. Atomics are sequentially consistent, so
-		// of the two at each step one sees the other. Deadlines of one limit
-		// rise, so nearly always these are two loads.
-		if v := seg.bounds[b].Load(); v&^fresh > bound || v&fresh == 0 {
-			lowerBlock(&seg.bounds[b], bound, fresh)
-		}
+		// Publish, then lower the block's bound, then the group's, then the
+		// level's, then look whether somebody is going to look at them. The tick
+		// goes the other way: it resets the level's bound, then reads the groups';
+		// resets a group's, then reads the blocks'; resets a block's, then reads
+		// the slots. Atomics are sequentially consistent, so of the two at each
+		// step one sees the other. Deadlines of one limit rise, so nearly always
+		// these are three loads.
+		seg.lower(b, bound, fresh)
 		if l.low.Load() > bound {
 			lower(&l.low, bound)
 		}

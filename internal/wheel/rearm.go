@@ -21,8 +21,8 @@ func (l *Level[E, P]) Rearm(e *E, slot *atomic.Pointer[E], deadline int64) {
 	if !P(e).WheelStamp().CompareAndSwap(0, max(deadline, 1)) {
 		return
 	}
-	if word := l.bound(slot); word != nil {
-		lowerBlock(word, deadline, 0)
+	if seg, b := l.block(slot); seg != nil {
+		seg.lower(b, deadline, 0)
 	}
 	lower(&l.low, deadline)
 	switch {
@@ -33,22 +33,22 @@ func (l *Level[E, P]) Rearm(e *E, slot *atomic.Pointer[E], deadline int64) {
 	}
 }
 
-// bound returns the word of the block in which slot lies. It is nil if the
+// block returns the segment and the block in which slot lies. It is nil if the
 // segment is gone; then so is the entry.
 //
 // The address is compared with those of the segments, of which there are a few;
 // no pointer is made from it.
-func (l *Level[E, P]) bound(slot *atomic.Pointer[E]) *atomic.Int64 {
+func (l *Level[E, P]) block(slot *atomic.Pointer[E]) (*segment[E], uint32) {
 	t := l.table.Load()
 	if t == nil {
-		return nil
+		return nil, 0
 	}
 	at := uintptr(unsafe.Pointer(slot))
 	for _, s := range t.segs {
 		first := uintptr(unsafe.Pointer(&s.slots[0]))
 		if i := (at - first) / unsafe.Sizeof(*slot); at >= first && i < uintptr(len(s.slots)) {
-			return &s.bounds[i>>blockBits]
+			return s, uint32(i >> blockBits)
 		}
 	}
-	return nil
+	return nil, 0
 }

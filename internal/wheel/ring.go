@@ -3,9 +3,9 @@ package wheel
 import "sync/atomic"
 
 // ringLen is for how many ticks their times are remembered. The sweep fixes
-// every deadline that still refers to a tick within half of it; 2048 leaves each
-// sweep 1 s at the finest tick, and costs 16 KiB.
-const ringLen = 2048
+// every deadline that still refers to a tick within half of it; 4096 leaves each
+// sweep 2 s at the finest tick, and costs 32 KiB.
+const ringLen = 4096
 
 // ring remembers when the latest ticks were. Tick k alone writes, in the order
 // seq = k, read the clock, times[k], published = k.

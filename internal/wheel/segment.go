@@ -15,6 +15,9 @@ const (
 	// sweep last fixed deadlines there.
 	fresh = 1
 
+	groupBits = 6
+	groupLen  = 1 << groupBits // blocks of a group
+
 	// gone in a segment's pins: the segment has been taken out of its table.
 	// Far from zero on both sides, so that no number of pins crosses it.
 	gone = math.MinInt64 / 2
@@ -29,6 +32,11 @@ type segment[E any] struct {
 	// about once per timeout and read by every arm.
 	bounds []atomic.Int64
 
+	// groups has a lower bound for each 64 blocks' words, so that a tick with
+	// something due in a large segment looks at a cache line instead of at a
+	// hundred kilobytes of bounds.
+	groups []atomic.Int64
+
 	// pins counts the entries that came to stay although the segment was no
 	// longer the current one.
 	pins atomic.Int64
@@ -41,9 +49,13 @@ func newSegment[E any](blocks int) *segment[E] {
 		mask:   uint32(blocks - 1),
 		slots:  make([]atomic.Pointer[E], blocks*blockLen),
 		bounds: make([]atomic.Int64, blocks),
+		groups: make([]atomic.Int64, (blocks+groupLen-1)>>groupBits),
 	}
 	for i := range s.bounds {
 		s.bounds[i].Store(far)
+	}
+	for i := range s.groups {
+		s.groups[i].Store(far)
 	}
 	return s
 }
@@ -52,6 +64,17 @@ func (s *segment[E]) blocks() int { return len(s.bounds) }
 
 func (s *segment[E]) block(b int) []atomic.Pointer[E] {
 	return s.slots[b<<blockBits : (b+1)<<blockBits]
+}
+
+// lower makes bound a lower bound of block b, and sets bit in its word. The
+// slots come first, then the block, then its group: see Level.Arm.
+func (s *segment[E]) lower(b uint32, bound, bit int64) {
+	if v := s.bounds[b].Load(); v&^fresh > bound || v&bit != bit {
+		lowerBlock(&s.bounds[b], bound, bit)
+	}
+	if g := &s.groups[b>>groupBits]; g.Load() > bound {
+		lower(g, bound)
+	}
 }
 
 // pin keeps the segment in its table; false: too late.

@@ -128,26 +128,43 @@ func (w *Wheel[E, P]) scan(l *Level[E, P], v view) int64 {
 	if low := l.low.Load(); low > v.n {
 		return low
 	}
-	l.low.Store(Never) // before any block's bound is read
+	l.low.Store(Never) // before any group's bound is read
 	low := int64(far)
 	long := v.long(l.max)
 	for _, seg := range l.table.Load().segs {
-		bounds := seg.bounds
-		for b := range bounds {
-			// One comparison for nearly all: low is never below v.n+1. A fresh bit
-			// makes it at worst fail in vain.
-			bound := bounds[b].Load()
-			if bound > low {
-				continue
-			}
-			if bound &^= fresh; bound <= v.n {
-				bound = w.scanBlock(seg, b, v, long)
+		for g := range seg.groups {
+			bound := seg.groups[g].Load()
+			if bound <= v.n {
+				bound = w.scanGroup(seg, g, v, long)
 			}
 			low = min(low, bound)
 		}
 	}
 	if low < far {
 		lower(&l.low, low)
+	}
+	return low
+}
+
+// scanGroup looks at the due blocks of a group and sets the group's bound anew.
+func (w *Wheel[E, P]) scanGroup(seg *segment[E], g int, v view, long bool) int64 {
+	seg.groups[g].Store(far) // before any block's bound is read
+	low := int64(far)
+	first := g << groupBits
+	for b := first; b < min(first+groupLen, len(seg.bounds)); b++ {
+		// One comparison for nearly all: low is never below v.n+1. A fresh bit
+		// makes it at worst fail in vain.
+		bound := seg.bounds[b].Load()
+		if bound > low {
+			continue
+		}
+		if bound &^= fresh; bound <= v.n {
+			bound = w.scanBlock(seg, b, v, long)
+		}
+		low = min(low, bound)
+	}
+	if low < far {
+		lower(&seg.groups[g], low)
 	}
 	return low
 }
