@@ -246,6 +246,9 @@ func TestField_BH03_BH09_ARush(t *testing.T) {
 		{"BH03 two pipelines", 100, 0, 10_000, []string{"one", "two"}},
 		{"BH09 a queue", 4, 6, 1000, []string{"one"}},
 	} {
+		if raceEnabled {
+			c.all = min(c.all, 1000) // each goroutine costs a hundred times as much
+		}
 		t.Run(c.name, func(t *testing.T) {
 			for _, f := range forms {
 				t.Run(string(f), func(t *testing.T) {
@@ -357,7 +360,7 @@ func TestField_BH11_B3_CancelledAtTheMomentOfTheGrant(t *testing.T) {
 				}
 				return err
 			}
-			for round := range 1000 {
+			for round := range 500 {
 				if !slots.TryAcquire() {
 					t.Fatalf("round %d: the slot is lost", round)
 				}

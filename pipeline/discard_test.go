@@ -71,7 +71,7 @@ func TestField_TO11_T14_ALateValueIsDiscardedOnce(t *testing.T) {
 // The value and the deadline come at the same moment, each from a goroutine of
 // its own: what was produced is delivered or discarded, never both.
 func TestField_TO11_T14_DeliveredAndDiscardedAddUp(t *testing.T) {
-	const rounds = 3000
+	const rounds = 2000
 	for _, f := range forms {
 		t.Run(string(f), func(t *testing.T) {
 			w := newWorld(t)

@@ -143,7 +143,7 @@ func TestConform_8_13_RE13_JitterStaysInItsRange(t *testing.T) {
 // grows with their number.
 func TestRetry_A4_ManyAttemptsAtOnce(t *testing.T) {
 	inEveryForm(t, func(a *arena) {
-		const n = 3000
+		const n = 2000
 		p := build(a.world, "x", func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
 			return b.Retry(retry.MaxAttempts(n), retry.Constant(0)).Timeout(s)
 		})
