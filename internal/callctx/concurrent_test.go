@@ -65,9 +65,9 @@ func (s *sighting) note(seen *error, got error, what string) {
 // ends, all at once, and readers watch. One of them has decided, all readers
 // have seen the same, and Finish says the same.
 func TestFinishAgainstExpireHasOneWinner(t *testing.T) {
-	rounds := 30000
+	rounds := 12000
 	if raceEnabled || testing.Short() {
-		rounds = 4000
+		rounds = 1000
 	}
 	errParent := errors.New("the caller's reason")
 	end := callctx.NewEnd(context.Canceled, errClosed)

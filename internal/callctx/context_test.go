@@ -131,7 +131,7 @@ func TestTheCallersEndPassesThrough(t *testing.T) {
 		"its deadline": func(t *testing.T) (context.Context, func(), error, error) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errTheirs)
 			t.Cleanup(cancel)
-			return ctx, func() { time.Sleep(time.Minute); synctest.Wait() }, context.DeadlineExceeded, errTheirs
+			return ctx, func() { <-time.After(time.Minute); synctest.Wait() }, context.DeadlineExceeded, errTheirs
 		},
 		"ours": func(t *testing.T) (context.Context, func(), error, error) {
 			c, s := arm(t.Context(), callctx.NewPlan(1, errTheirs))
