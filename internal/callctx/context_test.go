@@ -282,7 +282,7 @@ func TestDerivedContextsCostNoGoroutine(t *testing.T) {
 		child.Done()
 		children = append(children, child, timed, context.WithValue(c, attempts{}, 1))
 	}
-	if n := runtime.NumGoroutine() - before; n != 0 {
+	if n := runtime.NumGoroutine() - before; n > 0 { // one of an earlier test may end meanwhile
 		t.Errorf("50 derived contexts cost %d goroutines", n)
 	}
 	c.WheelExpire(s)
@@ -291,7 +291,7 @@ func TestDerivedContextsCostNoGoroutine(t *testing.T) {
 			t.Fatalf("a child's Err() = %v", child.Err())
 		}
 	}
-	if n := runtime.NumGoroutine() - before; n != 0 {
+	if n := runtime.NumGoroutine() - before; n > 0 { // one of an earlier test may end meanwhile
 		t.Errorf("their end costs %d goroutines", n)
 	}
 	c.Finish()
