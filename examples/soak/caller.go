@@ -290,14 +290,13 @@ func (c *caller) await(ctx context.Context, call *call, f *pipeline.Future[*item
 // ended checks and counts the outcome that a caller saw.
 func (c *call) ended(v *item, err error) (closed bool) {
 	var own policy.Error
-	var panicked *pipeline.PanicError
 	closed = errors.Is(err, registry.ErrClosed)
 	switch {
 	case err == nil:
 		c.line.succeeded.Add(1)
 		c.r.ledger.end(v, delivered)
 		return false
-	case errors.As(err, &panicked), errors.Is(err, pipeline.ErrGoexit):
+	case hasPanicked(err):
 		c.line.panicked.Add(1)
 	case closed, errors.As(err, &own), errors.Is(err, errBackend), errors.Is(err, pipeline.ErrNilStage),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -309,6 +308,14 @@ func (c *call) ended(v *item, err error) (closed bool) {
 	}
 	c.checkStarted(err)
 	return closed
+}
+
+// hasPanicked tells a call that a panic or Goexit has ended from one that had been
+// ended by its caller when they came: there they are the last error of a retry.
+func hasPanicked(err error) bool {
+	var p *pipeline.PanicError
+	var stopped *retry.Error
+	return (errors.As(err, &p) || errors.Is(err, pipeline.ErrGoexit)) && !errors.As(err, &stopped)
 }
 
 func (c *call) checkStarted(err error) {

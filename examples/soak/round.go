@@ -36,6 +36,7 @@ type round struct {
 	broken *broken
 	ledger *ledger
 	reg    *registry.Registry
+	begun  time.Time // before reg was made
 	lines  []*line
 	inPool gauge
 	ctx    context.Context //nolint:containedctx // that of all calls of the round
@@ -63,7 +64,7 @@ func (g *gauge) enter() {
 func (g *gauge) leave() { g.now.Add(-1) }
 
 func newRound(p plan, number uint64, dep *dependency, b *broken) (*round, error) {
-	r := &round{number: number, plan: p, dep: dep, broken: b, ledger: &ledger{broken: b}, permits: make(map[string]float64)}
+	r := &round{number: number, plan: p, dep: dep, broken: b, ledger: &ledger{broken: b}, permits: make(map[string]float64), begun: time.Now()}
 	cfg, err := settings(r.rand(0))
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func (r *round) compare(old, now view) {
 	pairs(old.RateLimiters, now.RateLimiters, func(l ratelimit.Snapshot) string { return l.ID },
 		func(a, b ratelimit.Snapshot) {
 			r.compareLimiter(a, b, same)
-			r.countPermits(a, b, now.to.Sub(old.from), now.rates-old.rates)
+			r.countPermits(old, now, a, b)
 		})
 	pairs(old.CircuitBreakers, now.CircuitBreakers, func(b circuitbreaker.Snapshot) string { return b.ID },
 		func(a, b circuitbreaker.Snapshot) {
@@ -138,19 +138,21 @@ func (r *round) compareLimiter(old, now ratelimit.Snapshot, same bool) {
 // countPermits adds up what a limiter may have admitted since the beginning: a
 // burst, and what the time has brought (L-6). A change of the rate may bring up to
 // one burst more. It is a bound for all and not for each span, since who waits may
-// be woken late.
-func (r *round) countPermits(old, now ratelimit.Snapshot, between time.Duration, changes int64) {
-	most, ok := r.permits[now.ID]
+// be woken late, and who was admitted may be counted late.
+func (r *round) countPermits(old, now view, a, b ratelimit.Snapshot) {
+	most, ok := r.permits[b.ID]
+	from, rates := old.from, old.rates
 	if !ok {
-		most = float64(old.Admitted) + float64(old.Config.Burst) + 1
+		most, from, rates = mostBurst+1, r.begun, 0
 	}
-	perSecond := max(float64(old.Config.Limit)/old.Config.Period.Seconds(), float64(now.Config.Limit)/now.Config.Period.Seconds())
+	perSecond := max(float64(a.Config.Limit)/a.Config.Period.Seconds(), float64(b.Config.Limit)/b.Config.Period.Seconds())
+	changes := now.rates - rates
 	if changes > 0 {
 		perSecond = mostPerSecond
 	}
-	most += perSecond*between.Seconds() + float64(changes)*mostBurst
-	r.permits[now.ID] = most
-	if float64(now.Admitted) > most {
-		r.broken.report("limiter %s: %d admitted, and %.0f at most may have been", now.ID, now.Admitted, most)
+	most += perSecond*now.to.Sub(from).Seconds() + float64(changes)*mostBurst
+	r.permits[b.ID] = most
+	if float64(b.Admitted) > most {
+		r.broken.report("limiter %s: %d admitted, and %.0f at most may have been", b.ID, b.Admitted, most)
 	}
 }
