@@ -260,16 +260,14 @@ func (c *call[T]) stage(a *attempt[T], place scope.Place, begun bool, start func
 	if !begun {
 		c.beginStage(a, place)
 	}
-	// Whoever gives the attempt up sets over and then looks for the stage; we
-	// have set the stage and now look whether it is over. One of us cancels it.
-	if a.flags.Load()&givenUp != 0 {
-		if !stage.kind(ofCall | ofView) {
-			stage.peer.CompareAndSwap(nil, a) // to hear if it is completed all the same
-		}
-		a.cancelStage()
-		return v, returned, false, nil
-	}
+	// Whoever gives the attempt up says so and then looks for the stage; we have
+	// set the stage and now look whether it was given up. One of us cancels it. Its
+	// end must be heard all the same: it may be ending by itself.
+	given := a.flags.Load()&givenUp != 0
 	c.follow(a, stage)
+	if given {
+		a.cancelStage()
+	}
 	return v, returned, false, nil
 }
 

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -254,13 +255,22 @@ func (f *Future[T]) follow(n *follower[T]) {
 }
 
 // drain tells the followers, in the order in which they came. Each is taken off
-// the list by one goroutine.
+// the list by one goroutine. What is linked stays so: Done may be looking through
+// the list that it has loaded before.
 func (f *Future[T]) drain() {
-	var first *follower[T]
-	for n := f.list.Swap(nil); n != nil; {
-		n, n.next, first = n.next, first, n
+	n := f.list.Swap(nil)
+	if n == nil {
+		return
 	}
-	for n := first; n != nil; n = n.next {
+	if n.next == nil {
+		f.tell(n)
+		return
+	}
+	var all []*follower[T]
+	for ; n != nil; n = n.next {
+		all = append(all, n)
+	}
+	for _, n := range slices.Backward(all) {
 		f.tell(n)
 	}
 }
