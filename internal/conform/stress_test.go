@@ -74,6 +74,8 @@ type stress struct {
 	clk   clock.Clock
 	late  sync.WaitGroup // completions of stages that are to come
 	stop  chan struct{}  // ends those who watch and disturb
+
+	patience context.Context //nolint:containedctx // it ends when the round takes too long
 }
 
 // stressed is one pipeline and what its callers have seen.
@@ -164,6 +166,10 @@ func (s *stress) build(id string, set layers) *stressed {
 // over.
 func (s *stress) run(n int, closes bool) {
 	s.Helper()
+	var impatient context.CancelFunc
+	s.patience, impatient = context.WithCancel(context.Background())
+	defer impatient()
+	defer s.clk.AfterFunc(time.Minute, impatient).Stop()
 	var watching, working sync.WaitGroup
 	watching.Go(s.watch)
 	disturber := rand.New(rand.NewPCG(s.rng.Uint64(), 1))
@@ -195,22 +201,22 @@ func (s *stress) run(n int, closes bool) {
 		}
 	}
 
-	patience := make(chan struct{})
-	timer := s.clk.AfterFunc(time.Minute, func() { close(patience) })
-	defer timer.Stop()
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
-	go func() {
-		select {
-		case <-patience:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	defer context.AfterFunc(s.patience, cancel)()
 	if err := s.reg.Drain(ctx); err != nil {
 		s.Fatalf("drain: %v; %+v", err, s.reg.Snapshot().Pipelines)
 	}
 	s.check()
+}
+
+// await waits for what must come; a round is a matter of seconds.
+func (s *stress) await(ch <-chan struct{}, what string, p *stressed) {
+	select {
+	case <-ch:
+	case <-s.patience.Done():
+		s.Errorf("%v waits in vain for %s; %+v", p.p, what, s.reg.Snapshot())
+	}
 }
 
 // check compares what the callers saw with what was counted.

@@ -172,9 +172,10 @@ func (w *worker) stage(p *stressed) func(context.Context) *pipeline.Future[int] 
 func (w *worker) future(ctx context.Context, p *stressed, f *pipeline.Future[int], done func()) {
 	p.calls.Add(1)
 	finish := func() {
+		w.await(f.Done(), "an answer", p)
 		v, err := f.Get(context.Background())
 		p.answered(v, err)
-		<-f.Work().Done()
+		w.await(f.Work().Done(), "the work's end", p)
 		done()
 	}
 	switch w.rng.IntN(10) {
