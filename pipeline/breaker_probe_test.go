@@ -241,6 +241,33 @@ func TestBreaker_C3_AProbeComesBackWhenTheRegistryIsClosed(t *testing.T) {
 	}
 }
 
+// The call may end between the breaker's answer and the place where that is
+// noted: a listener can do it.
+func TestBreaker_C3_AProbeComesBackFromACallThatEndedMeanwhile(t *testing.T) {
+	inForms(t, []form{async, staged}, func(a *arena) {
+		var r *running
+		reg, err := registry.New(registry.WithClock(a.clock), registry.WithListener(func(_ context.Context, e policy.Event) {
+			if e, ok := e.(circuitbreaker.StateChanged); ok && e.To == circuitbreaker.HalfOpen {
+				r.future.Cancel()
+			}
+		}))
+		if err != nil {
+			a.Fatal(err)
+		}
+		a.reg = reg
+		p := build(a.world, "x", func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
+			return b.Retry(retry.Constant(5 * time.Second)).CircuitBreaker(oneSample()...)
+		})
+		fn := a.plan(step{err: errBoom})
+		r = a.start(a.Context(), p, fn.run)
+		_, err = r.end()
+		a.is(err, context.Canceled, errBoom)
+		if s := breakerOf(a.world, "x").Snapshot(); s.State != circuitbreaker.HalfOpen || s.RetryAfterMs != 0 || fn.calls() != 1 {
+			a.Errorf("the probe's place is not free: %+v after %d calls", s, fn.calls())
+		}
+	})
+}
+
 func TestBreaker_C3_ALateResultOfAnEarlierGenerationChangesNothing(t *testing.T) {
 	for name, last := range map[string]step{
 		"success": {takes: 8 * time.Second, v: 7},
