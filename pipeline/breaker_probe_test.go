@@ -245,10 +245,10 @@ func TestBreaker_C3_AProbeComesBackWhenTheRegistryIsClosed(t *testing.T) {
 // noted: a listener can do it.
 func TestBreaker_C3_AProbeComesBackFromACallThatEndedMeanwhile(t *testing.T) {
 	inForms(t, []form{async, staged}, func(a *arena) {
-		var r *running
+		future := make(chan *pipeline.Future[int], 1)
 		reg, err := registry.New(registry.WithClock(a.clock), registry.WithListener(func(_ context.Context, e policy.Event) {
 			if e, ok := e.(circuitbreaker.StateChanged); ok && e.To == circuitbreaker.HalfOpen {
-				r.future.Cancel()
+				(<-future).Cancel()
 			}
 		}))
 		if err != nil {
@@ -259,7 +259,8 @@ func TestBreaker_C3_AProbeComesBackFromACallThatEndedMeanwhile(t *testing.T) {
 			return b.Retry(retry.Constant(5 * time.Second)).CircuitBreaker(oneSample()...)
 		})
 		fn := a.plan(step{err: errBoom})
-		r = a.start(a.Context(), p, fn.run)
+		r := a.start(a.Context(), p, fn.run)
+		future <- r.future
 		_, err = r.end()
 		a.is(err, context.Canceled, errBoom)
 		if s := breakerOf(a.world, "x").Snapshot(); s.State != circuitbreaker.HalfOpen || s.RetryAfterMs != 0 || fn.calls() != 1 {
