@@ -79,7 +79,7 @@ type task[T any] struct {
 // its context; the bulkhead's slot is held until fn has really returned. A panic
 // of fn becomes a [PanicError]. ExecuteAsync panics if ctx or fn is nil.
 func (p *Pipeline[T]) ExecuteAsync(ctx context.Context, fn func(context.Context) (T, error)) *Future[T] {
-	p.check("ExecuteAsync", ctx, fn == nil)
+	p.check(ctx, "ExecuteAsync", fn == nil)
 	return p.begin(ctx, task[T]{run: fn})
 }
 
@@ -92,7 +92,7 @@ func (p *Pipeline[T]) ExecuteAsync(ctx context.Context, fn func(context.Context)
 // [PanicError], a nil stage [ErrNilStage]. ExecuteFuture panics if ctx or fn is
 // nil.
 func (p *Pipeline[T]) ExecuteFuture(ctx context.Context, fn func(context.Context) *Future[T]) *Future[T] {
-	p.check("ExecuteFuture", ctx, fn == nil)
+	p.check(ctx, "ExecuteFuture", fn == nil)
 	return p.begin(ctx, task[T]{stage: fn})
 }
 

@@ -38,14 +38,14 @@ type hooks[T any] struct {
 // (breaker), limited, timed, bulked. Each releases what it took by a defer, so
 // on every way out.
 func (p *Pipeline[T]) Execute(ctx context.Context, fn func(context.Context) (T, error)) (v T, err error) {
-	p.check("Execute", ctx, fn == nil)
+	p.check(ctx, "Execute", fn == nil)
 	return p.execute(ctx, fn, true)
 }
 
 // Run is Execute for a function that returns no value. The hooks that look at
 // values are not called, but for RetryIf and FailIf, which get the zero value.
 func (p *Pipeline[T]) Run(ctx context.Context, fn func(context.Context) error) error {
-	p.check("Run", ctx, fn == nil)
+	p.check(ctx, "Run", fn == nil)
 	_, err := p.execute(ctx, func(ctx context.Context) (v T, err error) { return v, fn(ctx) }, false)
 	return err
 }
@@ -192,7 +192,7 @@ func (p *Pipeline[T]) ID() string { return p.stack.ID }
 
 // check panics, on the caller's goroutine and before anything is taken, for
 // arguments that are mistakes of the program.
-func (p *Pipeline[T]) check(form string, ctx context.Context, noFunc bool) {
+func (p *Pipeline[T]) check(ctx context.Context, form string, noFunc bool) {
 	switch {
 	case p == nil || p.stack == nil:
 		panic("pipeline: " + form + " on a nil or zero Pipeline: make it with pipeline.New(…).Build()")

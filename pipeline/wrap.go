@@ -12,14 +12,14 @@ import (
 // typed hooks (Fallback, RetryIf, FailIf, OnDiscard) do not come along. It
 // panics if p is nil or zero.
 func As[U, T any](p *Pipeline[T]) *Pipeline[U] {
-	p.check("As", context.Background(), false)
+	p.check(context.Background(), "As", false)
 	return &Pipeline[U]{stack: p.stack}
 }
 
 // Wrap returns fn behind p: a function of one argument that calls Execute. It
 // panics if fn is nil or p is nil or zero.
 func Wrap[A, T any](p *Pipeline[T], fn func(context.Context, A) (T, error)) func(context.Context, A) (T, error) {
-	p.check("Wrap", context.Background(), fn == nil)
+	p.check(context.Background(), "Wrap", fn == nil)
 	return func(ctx context.Context, arg A) (T, error) {
 		return p.Execute(ctx, func(ctx context.Context) (T, error) { return fn(ctx, arg) })
 	}
@@ -27,7 +27,7 @@ func Wrap[A, T any](p *Pipeline[T], fn func(context.Context, A) (T, error)) func
 
 // WrapAsync is Wrap with ExecuteAsync.
 func WrapAsync[A, T any](p *Pipeline[T], fn func(context.Context, A) (T, error)) func(context.Context, A) *Future[T] {
-	p.check("WrapAsync", context.Background(), fn == nil)
+	p.check(context.Background(), "WrapAsync", fn == nil)
 	return func(ctx context.Context, arg A) *Future[T] {
 		return p.ExecuteAsync(ctx, func(ctx context.Context) (T, error) { return fn(ctx, arg) })
 	}
@@ -48,6 +48,6 @@ func (p *Pipeline[T]) String() string {
 // up to. Not included are the fallback, the lateness of ticks, and delays that
 // a server asks for. ok is false when nothing bounds the call.
 func (p *Pipeline[T]) Bound() (d time.Duration, ok bool) {
-	p.check("Bound", context.Background(), false)
+	p.check(context.Background(), "Bound", false)
 	return stack.Bound(p.stack.Layers())
 }

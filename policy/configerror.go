@@ -8,7 +8,7 @@ import (
 // ConfigError is one mistake in a setting, whether it came from code, from a
 // configuration file or from the environment. Empty fields do not apply.
 type ConfigError struct {
-	Code   string // stable code, catalogued in docs/errors.md: "R4C-ATR-002"
+	Code   string // stable code, listed in docs/errors.md: "R4C-ATR-002"
 	Policy string // "timeout", "retry", …; "pipeline" for the builder's own
 	ID     string // the instance or pipeline
 	Path   string // the setting: `instances."reports".timeout.value`, or "value" in code

@@ -27,7 +27,7 @@ func TestField_SN02_TheSnapshotsJSONReadsBackEqual(t *testing.T) {
 		Retry(retry.MaxAttempts(4), retry.MaxDuration(90*time.Second), retry.Budget(.1, 2)).
 		CircuitBreaker(circuitbreaker.SlowCall(time.Second, .5)).
 		RateLimit(ratelimit.Per(7, 10*time.Millisecond), ratelimit.MaxWait(time.Millisecond)).
-		Timeout(1500 * time.Millisecond).
+		Timeout(1500*time.Millisecond).
 		Bulkhead(bulkhead.MaxConcurrent(3), bulkhead.Queue(2), bulkhead.MaxWait(time.Minute)).
 		Build())
 	want := reg.Snapshot()

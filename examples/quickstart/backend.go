@@ -48,14 +48,23 @@ func startBackend() *backend {
 	mux.HandleFunc("/busy", func(w http.ResponseWriter, _ *http.Request) {
 		n := b.serving.Add(1)
 		defer b.serving.Add(-1)
-		for p := b.peak.Load(); n > p && !b.peak.CompareAndSwap(p, n); p = b.peak.Load() {
-		}
+		b.most(n)
 		time.Sleep(30 * time.Millisecond)
 		fmt.Fprint(w, "busy report")
 	})
 	b.server = httptest.NewServer(mux)
 	b.url = b.server.URL
 	return b
+}
+
+// most keeps the highest number of requests that were served at once.
+func (b *backend) most(n int32) {
+	for {
+		p := b.peak.Load()
+		if n <= p || b.peak.CompareAndSwap(p, n) {
+			return
+		}
+	}
 }
 
 func (b *backend) release() { b.once.Do(func() { close(b.gate) }) }

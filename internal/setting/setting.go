@@ -56,7 +56,7 @@ type Duration time.Duration
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
 
 // UnmarshalJSON reads the text.
-func (d *Duration) UnmarshalJSON(data []byte) error { //nolint:recvcheck // reading needs a pointer, writing a value
+func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 // armFinish reuses its record, against the rule. A tick that looks at it in just
 // that moment reads a start that is being written: it does not matter here.
 func armFinish(b *testing.B, w *testWheel, l *testLevel, c *call) {
+	b.Helper()
 	start, bound := w.Start(c.limit)
 	c.start = start
 	if !l.Arm(c, bound).CompareAndSwap(c, nil) {
@@ -44,11 +45,11 @@ func BenchmarkArmFinish(b *testing.B) {
 func BenchmarkArmFinishQuiet(b *testing.B) {
 	o := &world{now: 1}
 	cfg := o.config()
-	real := newReal()
+	clk := newReal()
 	var skip int64
 	cfg.Now = func() int64 {
 		skip += int64(2 * time.Millisecond)
-		return real.Now() + skip
+		return clk.Now() + skip
 	}
 	w := wheel.New[call](cfg)
 	c := &call{limit: 1000 * int64(time.Hour)}

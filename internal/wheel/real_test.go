@@ -52,7 +52,10 @@ func TestNeverEarlyOnRealClock(t *testing.T) { // T-5
 					}
 					n.Add(1)
 					late.Add(d)
-					for m := worst.Load(); d > m && !worst.CompareAndSwap(m, d); m = worst.Load() {
+					for m := worst.Load(); d > m; m = worst.Load() {
+						if worst.CompareAndSwap(m, d) {
+							break
+						}
 					}
 				}
 			})
