@@ -319,7 +319,7 @@ func (f *Future[T]) contained(g func()) {
 		}
 	}
 	if c != nil {
-		c.p.guard(c.first.Parent(), kind, g)
+		c.p.guard(c.ctx(), kind, g)
 		return
 	}
 	defer func() { _ = recover() }()
