@@ -81,10 +81,11 @@ func (b *Builder[T]) Retry(opts ...retry.Option) *Builder[T] {
 	return b
 }
 
-// RetryIf lets f decide, after each attempt that was not refused, whether it is
-// retried: it sees values as well as errors. It replaces the options On, If,
-// AbortOn and AbortIf, and needs Retry. What may never be retried is not. A
-// panic of f says no.
+// RetryIf lets f decide, after each attempt, whether it is retried: it sees
+// values as well as errors, those of a refused attempt included. It replaces the
+// options On, If, AbortOn and AbortIf, and needs Retry. What may never be
+// retried is not, and an attempt that MaxDuration has ended is the last. A panic
+// of f says no.
 func (b *Builder[T]) RetryIf(f func(v T, err error) bool) *Builder[T] {
 	b.hook("RetryIf", b.hooks.retryIf != nil, f == nil)
 	b.hooks.retryIf = f

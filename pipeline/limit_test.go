@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,6 +104,42 @@ func TestLimit_L3_AWaitThatDoesNotFitIsRefusedAtOnce(t *testing.T) {
 }
 
 // W1, W2, W3 are due at 1, 2, 3 s; who leaves gives its place to those behind.
+func TestField_RL01_L7_MistakesAreFoundAtBuild(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		opts []ratelimit.Option
+		path string
+	}{
+		{"rate 0", []ratelimit.Option{ratelimit.PerSecond(0)}, "limit"},
+		{"rate -1", []ratelimit.Option{ratelimit.PerSecond(-1)}, "limit"},
+		{"burst -5", []ratelimit.Option{ratelimit.PerSecond(1), ratelimit.Burst(-5)}, "burst"},
+		{"period 0", []ratelimit.Option{ratelimit.Per(1, 0)}, "period"},
+		{"period -1", []ratelimit.Option{ratelimit.Per(1, -1)}, "period"},
+		{"wait -1", []ratelimit.Option{ratelimit.PerSecond(1), ratelimit.MaxWait(-1)}, "maxWait"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			p, err := pipeline.New[int](w.reg, "x").Timeout(s).RateLimit(c.opts...).Build()
+			if p != nil || err == nil {
+				t.Fatalf("built: %v", err)
+			}
+			found := false
+			for _, e := range policy.ConfigErrors(err) {
+				if strings.HasSuffix(e.Path, c.path) && e.Policy == "ratelimit" && e.ID == "x" && e.Got != "" && e.Hint != "" {
+					found = true
+				}
+			}
+			if !found {
+				t.Errorf("no error names %s: %v", c.path, err)
+			}
+			sn := w.reg.Snapshot()
+			if len(sn.Pipelines)+len(sn.RateLimiters)+len(sn.Timeouts) != 0 {
+				t.Errorf("registered: %+v", sn)
+			}
+		})
+	}
+}
+
 func TestField_RL10_L4_ACancelledWaiterGivesItsPlaceBack(t *testing.T) {
 	for _, c := range []struct {
 		name    string
