@@ -214,7 +214,12 @@ func (s *stress) run(n int, closes bool) {
 func (s *stress) await(ch <-chan struct{}, what string, p *stressed) {
 	select {
 	case <-ch:
+		return
 	case <-s.patience.Done():
+	}
+	select {
+	case <-ch:
+	default:
 		s.Errorf("%v waits in vain for %s; %+v", p.p, what, s.reg.Snapshot())
 	}
 }
