@@ -178,6 +178,38 @@ func TestRetry_R13_NoAttemptWasEntered(t *testing.T) {
 	}
 }
 
+// The last refusal comes back also where MaxDuration ends the wait of a later
+// attempt; and that is what the call counts as.
+func TestRetry_R13_S5_ARefusalThenOutOfTimeInTheQueue(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		timeout time.Duration
+		is      error
+		counted string
+	}{
+		{"refused", time.Hour, bulkhead.ErrFull, "rejected"},
+		{"timed out in the queue", 500 * ms, timeout.ErrExceeded, "timedOut"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inEveryForm(t, func(a *arena) {
+				p := build(a.world, "x", func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
+					return b.Retry(retry.MaxAttempts(5), retry.Constant(100*ms), retry.MaxDuration(s)).
+						Timeout(c.timeout).Bulkhead(bulkhead.MaxConcurrent(1), bulkhead.MaxWait(600*ms))
+				})
+				slots, _ := a.reg.Bulkhead("x")
+				slots.TryAcquire()
+				_, err := a.call(a.Context(), p, a.fails(0).run)
+				a.is(err, c.is)
+				if errors.As(err, new(*retry.Error)) || !policy.NotStarted(err) || a.at() != s {
+					a.Errorf("got %#v at %v", err, a.at())
+				}
+				a.counted(c.counted)
+				slots.Release()
+			})
+		})
+	}
+}
+
 func TestRetry_R13_Elapsed(t *testing.T) {
 	for _, c := range []struct {
 		name string

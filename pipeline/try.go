@@ -130,6 +130,8 @@ func (p *Pipeline[T]) decide(ctx context.Context, t *try, v T, err error, how en
 		p.discard(ctx, t.values, v)
 	}
 	switch {
+	case !isOurs && how == outOfTime && !errors.Is(failure, timeout.ErrExceeded):
+		how = refused // an attempt was, and time ran out in the wait of a later one
 	case !isOurs:
 	case errors.Is(stop, retry.ErrOutOfTime) && t.run.CallerDeadline():
 		how = callerEnded
