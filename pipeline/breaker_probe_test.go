@@ -63,7 +63,7 @@ var ways = []struct {
 	name    string
 	failure bool
 	forms   []form
-	go_     func(a *arena, p *pipeline.Pipeline[int])
+	end     func(a *arena, p *pipeline.Pipeline[int])
 }{
 	{"error", true, forms, func(a *arena, p *pipeline.Pipeline[int]) {
 		_, _ = a.call(a.Context(), p, returns(0, errBoom))
@@ -182,7 +182,7 @@ func TestBreaker_C3_AProbeComesBackOnEveryWayOut(t *testing.T) {
 						return probed(b)
 					})
 					a.halfOpen("x")
-					way.go_(a, p)
+					way.end(a, p)
 					b := breakerOf(a.world, "x")
 					if way.failure {
 						a.state("x", circuitbreaker.Open)
@@ -376,8 +376,10 @@ func TestBreakerAndFallback_S4_SnapshotAndHealthRows(t *testing.T) {
 				return 0, errNotFound
 			})
 	})
-	config := map[string]any{"failureRatio": .5, "minCalls": 1., "window": 1., "openFor": "5s", "halfOpenCalls": 1.,
-		"timeWindow": "0s", "slowCall": "0s", "slowRatio": 0., "countRejections": false}
+	config := map[string]any{
+		"failureRatio": .5, "minCalls": 1., "window": 1., "openFor": "5s", "halfOpenCalls": 1.,
+		"timeWindow": "0s", "slowCall": "0s", "slowRatio": 0., "countRejections": false,
+	}
 	for _, c := range []struct {
 		step     string
 		do       func()
@@ -386,20 +388,33 @@ func TestBreakerAndFallback_S4_SnapshotAndHealthRows(t *testing.T) {
 		fallback registry.FallbackCounts
 		row      map[string]any
 	}{
-		{"fresh", func() {}, "pass", nil, registry.FallbackCounts{},
-			map[string]any{"state": "closed", "failureRatio": 0., "retryAfterMs": 0., "rejected": 0.}},
-		{"a failure opens it, and the fallback fails", func() { _, _ = p.Execute(t.Context(), returns(0, errBoom)) }, "warn",
+		{
+			"fresh", func() {}, "pass", nil,
+			registry.FallbackCounts{},
+			map[string]any{"state": "closed", "failureRatio": 0., "retryAfterMs": 0., "rejected": 0.},
+		},
+		{
+			"a failure opens it, and the fallback fails", func() { _, _ = p.Execute(t.Context(), returns(0, errBoom)) }, "warn",
 			[]health.Reason{{Policy: "circuitbreaker", ID: "reports", Status: health.Warn, Text: "open: next probe in 5000 ms"}},
 			registry.FallbackCounts{Applied: 1, Failed: 1},
-			map[string]any{"state": "open", "failureRatio": 1., "retryAfterMs": 5000., "rejected": 0.}},
-		{"a refusal, which the fallback hides", func() { w.clk.Advance(1500*time.Millisecond + 1); _, _ = p.Execute(t.Context(), returns(7, nil)) }, "warn",
+			map[string]any{"state": "open", "failureRatio": 1., "retryAfterMs": 5000., "rejected": 0.},
+		},
+		{
+			"a refusal, which the fallback hides", func() { w.clk.Advance(1500*time.Millisecond + 1); _, _ = p.Execute(t.Context(), returns(7, nil)) }, "warn",
 			[]health.Reason{{Policy: "circuitbreaker", ID: "reports", Status: health.Warn, Text: "open: next probe in 3500 ms"}},
 			registry.FallbackCounts{Applied: 2, Failed: 1},
-			map[string]any{"state": "open", "failureRatio": 1., "retryAfterMs": 3500., "rejected": 1.}},
-		{"the time is over", func() { w.clk.Advance(3500 * time.Millisecond) }, "pass", nil, registry.FallbackCounts{Applied: 2, Failed: 1},
-			map[string]any{"state": "half-open", "failureRatio": 1., "retryAfterMs": 0., "rejected": 1.}},
-		{"a probe closes it", func() { _, _ = p.Execute(t.Context(), returns(7, nil)) }, "pass", nil, registry.FallbackCounts{Applied: 2, Failed: 1},
-			map[string]any{"state": "closed", "failureRatio": 0., "retryAfterMs": 0., "rejected": 1.}},
+			map[string]any{"state": "open", "failureRatio": 1., "retryAfterMs": 3500., "rejected": 1.},
+		},
+		{
+			"the time is over", func() { w.clk.Advance(3500 * time.Millisecond) }, "pass", nil,
+			registry.FallbackCounts{Applied: 2, Failed: 1},
+			map[string]any{"state": "half-open", "failureRatio": 1., "retryAfterMs": 0., "rejected": 1.},
+		},
+		{
+			"a probe closes it", func() { _, _ = p.Execute(t.Context(), returns(7, nil)) }, "pass", nil,
+			registry.FallbackCounts{Applied: 2, Failed: 1},
+			map[string]any{"state": "closed", "failureRatio": 0., "retryAfterMs": 0., "rejected": 1.},
+		},
 	} {
 		c.do()
 		code, got := w.health("reports")

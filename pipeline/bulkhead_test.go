@@ -33,7 +33,10 @@ func newGated() *gated { return &gated{gate: make(chan struct{})} }
 
 func (g *gated) run(context.Context) (int, error) {
 	n := g.running.Add(1)
-	for p := g.peak.Load(); n > p && !g.peak.CompareAndSwap(p, n); p = g.peak.Load() {
+	for p := g.peak.Load(); n > p; p = g.peak.Load() {
+		if g.peak.CompareAndSwap(p, n) {
+			break
+		}
 	}
 	<-g.gate
 	g.running.Add(-1)

@@ -95,7 +95,7 @@ var allocCases = []allocCase{
 		return execute(func(ctx context.Context) (int, error) { return 0, w.clk.Sleep(ctx, 3*time.Second) })(w, p)
 	}},
 	{name: "late success", events: 2, most: 10, layers: twoSeconds, run: func(w *world, p *pipeline.Pipeline[int]) func() {
-		return execute(func(ctx context.Context) (int, error) { w.clk.Advance(3 * time.Second); return 7, nil })(w, p)
+		return execute(func(context.Context) (int, error) { w.clk.Advance(3 * time.Second); return 7, nil })(w, p)
 	}},
 	{name: "applied", events: 1, most: 0, layers: func(b builder) builder {
 		return b.Fallback(func(context.Context, error) (int, error) { return 9, nil })

@@ -75,18 +75,21 @@ type builder = *pipeline.Builder[int]
 func watched(b builder) builder { return twoSeconds(b).CircuitBreaker(oneSample()...) }
 
 var eventCases = []eventCase{
-	{"circuitbreaker.StateChanged circuitbreaker.Rejected circuitbreaker.StateChanged circuitbreaker.StateChanged", forms, broken(),
+	{
+		"circuitbreaker.StateChanged circuitbreaker.Rejected circuitbreaker.StateChanged circuitbreaker.StateChanged", forms, broken(),
 		func(a *arena, ctx context.Context, p *pipeline.Pipeline[int]) {
 			calls(bad, good)(a, ctx, p)
 			a.advance(5 * time.Second)
 			calls(good)(a, ctx, p)
-		}},
+		},
+	},
 	{"circuitbreaker.StateChanged pipeline.LateSuccess timeout.Exceeded", []form{inline}, watched, late(good)},
 	{"circuitbreaker.StateChanged timeout.Exceeded pipeline.LateSuccess", []form{async, staged}, watched, late(good)},
 	{"ratelimit.Limited", forms, func(b builder) builder { return b.RateLimit(ratelimit.Per(1, time.Hour)) }, calls(good, good)},
-	{"ratelimit.Limited", forms, func(b builder) builder {
-		return b.RateLimit(ratelimit.Per(1, time.Hour), ratelimit.MaxWait(2*time.Hour))
-	},
+	{
+		"ratelimit.Limited", forms, func(b builder) builder {
+			return b.RateLimit(ratelimit.Per(1, time.Hour), ratelimit.MaxWait(2*time.Hour))
+		},
 		func(a *arena, ctx context.Context, p *pipeline.Pipeline[int]) { // told by somebody else's goroutine
 			l, _ := a.reg.RateLimiter("x")
 			l.TryAcquire()
@@ -96,7 +99,8 @@ var eventCases = []eventCase{
 			}
 			_, err := r.end()
 			a.is(err, ratelimit.ErrLimited)
-		}},
+		},
+	},
 	{"bulkhead.Full", forms, func(b builder) builder { return b.Bulkhead(bulkhead.MaxConcurrent(1)) }, slotTaken(calls(good))},
 	{"bulkhead.Full", forms, func(b builder) builder { return b.Bulkhead(bulkhead.MaxConcurrent(1), bulkhead.MaxWait(time.Second)) }, slotTaken(calls(good))},
 	{"timeout.Exceeded", []form{inline}, twoSeconds, calls(slow)},

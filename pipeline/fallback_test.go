@@ -254,12 +254,12 @@ func TestFallback_O7_TheCallersOwnEndOnlyIfAsked(t *testing.T) {
 }
 
 func TestFallback_O7_NeverForAClosedRegistry(t *testing.T) {
-	any_ := fallback.If(func(error) bool { return true })
+	anyError := fallback.If(func(error) bool { return true })
 	t.Run("before the call", func(t *testing.T) {
 		inEveryForm(t, func(a *arena) {
 			f := stand{v: 9}
 			p := build(a.world, "x", func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
-				return b.Fallback(f.in, fallback.On(registry.ErrClosed), any_)
+				return b.Fallback(f.in, fallback.On(registry.ErrClosed), anyError)
 			})
 			if err := a.reg.Close(); err != nil {
 				a.Error(err)
@@ -273,7 +273,7 @@ func TestFallback_O7_NeverForAClosedRegistry(t *testing.T) {
 		inEveryForm(t, func(a *arena) {
 			f := stand{v: 9}
 			p := build(a.world, "x", func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
-				return b.Retry(retry.Constant(time.Second)).Fallback(f.in, fallback.On(errBoom), any_)
+				return b.Retry(retry.Constant(time.Second)).Fallback(f.in, fallback.On(errBoom), anyError)
 			})
 			r := a.start(a.Context(), p, returns(0, errBoom))
 			if err := a.reg.Close(); err != nil {

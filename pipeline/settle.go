@@ -238,7 +238,7 @@ func (c *call[T]) fallBack(err error, how ending) {
 	}
 	go func() {
 		defer cancel()
-		v, how, err := c.runFallback(ctx, err, how)
+		v, how, err := c.runFallback(ctx, err, how) //nolint:contextcheck // ctx is derived from the caller's
 		if c.future.to(sealed, deciding) {
 			c.finish(v, err, how)
 		} else if err == nil {

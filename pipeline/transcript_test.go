@@ -69,12 +69,14 @@ func (tr *transcript) hear(ctx context.Context, e policy.Event) {
 	if e.ID() != "reports" {
 		text += " of " + e.ID()
 	}
+	var fields strings.Builder
 	v := reflect.ValueOf(e)
 	for i := range v.NumField() {
 		if f := v.Type().Field(i); !f.Anonymous && f.Name != "Stack" {
-			text += fmt.Sprintf(" %s=%v", f.Name, v.Field(i).Interface())
+			fmt.Fprintf(&fields, " %s=%v", f.Name, v.Field(i).Interface())
 		}
 	}
+	text += fields.String()
 	if late := tr.clk.Now().Sub(e.At()); late != 0 {
 		text += fmt.Sprintf(" (%v late)", late)
 	}

@@ -23,24 +23,24 @@ type backend struct {
 func startBackend() *backend {
 	b := &backend{gate: make(chan struct{})}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/fast", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "fast report") })
+	mux.HandleFunc("/fast", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "fast report") })
 	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
 		select { // a good citizen: stops when its client has gone
 		case <-time.After(3 * time.Second):
-			fmt.Fprint(w, "slow report")
+			_, _ = fmt.Fprint(w, "slow report")
 		case <-r.Context().Done():
 		}
 	})
 	mux.HandleFunc("/stuck", func(w http.ResponseWriter, _ *http.Request) {
 		<-b.gate // ignores everything
-		fmt.Fprint(w, "late report")
+		_, _ = fmt.Fprint(w, "late report")
 	})
 	mux.HandleFunc("/flaky", func(w http.ResponseWriter, _ *http.Request) {
 		if b.flaky.Add(1)%3 != 0 { // two failures, then a success
 			http.Error(w, "try again", http.StatusServiceUnavailable)
 			return
 		}
-		fmt.Fprint(w, "third time lucky")
+		_, _ = fmt.Fprint(w, "third time lucky")
 	})
 	mux.HandleFunc("/down", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "down", http.StatusInternalServerError)
@@ -50,7 +50,7 @@ func startBackend() *backend {
 		defer b.serving.Add(-1)
 		b.most(n)
 		time.Sleep(30 * time.Millisecond)
-		fmt.Fprint(w, "busy report")
+		_, _ = fmt.Fprint(w, "busy report")
 	})
 	b.server = httptest.NewServer(mux)
 	b.url = b.server.URL

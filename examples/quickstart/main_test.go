@@ -35,7 +35,7 @@ func TestQuickstartSaysWhatHappened(t *testing.T) {
 		}
 	}
 	var s struct{ Pipelines []registry.PipelineSnapshot }
-	if err := json.Unmarshal([]byte(text[strings.Index(text, "\n{"):]), &s); err != nil {
+	if err := json.Unmarshal([]byte(jsonOf(t, text)), &s); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range s.Pipelines {
@@ -49,4 +49,14 @@ func TestQuickstartSaysWhatHappened(t *testing.T) {
 	if t.Failed() {
 		t.Log(text)
 	}
+}
+
+// jsonOf is the snapshot at the end of the output.
+func jsonOf(t *testing.T, text string) string {
+	t.Helper()
+	_, snapshot, found := strings.Cut(text, "\n{")
+	if !found {
+		t.Fatal("no snapshot in the output")
+	}
+	return "{" + snapshot
 }

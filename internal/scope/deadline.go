@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"context"
 	"math"
 	"sync/atomic"
 	"time"
@@ -31,7 +30,7 @@ func (s *Scope) Share() {
 		Now:    s.Now,
 		Firing: callctx.Firing,
 		OnPanic: func(value any, stack []byte) {
-			s.Publish(context.Background(), policy.CallbackPanic{Meta: s.Meta("timeout", ""), Value: value, Stack: stack})
+			s.Publish(noCall, policy.CallbackPanic{Meta: s.Meta("timeout", ""), Value: value, Stack: stack})
 		},
 	})
 }

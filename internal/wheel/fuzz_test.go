@@ -144,7 +144,7 @@ func FuzzAgainstHeap(f *testing.F) {
 			case 3: // up to 4 min
 				o.advance(time.Duration(x+1) * 100 * time.Microsecond << (op / 9 % 14))
 			case 4: // up to 32 s
-				d := int64(x+1) * int64(time.Millisecond) << (op / 9 % 8)
+				d := (int64(x) + 1) * int64(time.Millisecond) << (op / 9 % 8)
 				m.lag += d
 				o.stall(time.Duration(d))
 			case 5:
@@ -166,7 +166,7 @@ func FuzzAgainstHeap(f *testing.F) {
 			}
 			m.check()
 		}
-		o.advance(time.Duration(9*time.Hour) * 2)
+		o.advance(18 * time.Hour)
 		m.check()
 		if len(m.open) != 0 || w.Ticking() {
 			t.Fatalf("%d open in the end, ticking %v", len(m.open), w.Ticking())
