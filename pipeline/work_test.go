@@ -202,7 +202,7 @@ func TestWork_A3_A8_AttemptsThatOverlap(t *testing.T) {
 	}
 	w.clk.Advance(2 * time.Second)
 	close(second.gate)
-	for w.pipeline("x").Abandoned.LateFailure == 0 {
+	for len(heard[pipeline.LateFailure](w)) == 0 {
 		<-tick()
 	}
 	if _, over, _ := f.Work().Poll(); over || !isOpen(done) {
