@@ -165,12 +165,23 @@ func consistent(t *testing.T, last, now registry.Snapshot, queue int) {
 	}
 	q := last.Pipelines[0]
 	for i, n := range [][2]uint64{
-		{q.Calls.Started, c.Started}, {q.Calls.Succeeded, c.Succeeded}, {q.Calls.Failed, c.Failed}, {q.Calls.TimedOut, c.TimedOut},
-		{q.Calls.Cancelled, c.Cancelled}, {q.Calls.Rejected, c.Rejected}, {q.Calls.Panicked, c.Panicked},
-		{q.Abandoned.LateSuccess, p.Abandoned.LateSuccess}, {q.Abandoned.LateFailure, p.Abandoned.LateFailure}, {q.Abandoned.LatePanic, p.Abandoned.LatePanic},
-		{last.Bulkheads[0].Admitted, b.Admitted}, {last.Bulkheads[0].Rejected, b.Rejected},
-		{last.RateLimiters[0].Admitted, l.Admitted}, {last.RateLimiters[0].Rejected, l.Rejected},
-		{last.Retries[0].Retries, r.Retries}, {last.Retries[0].Exhausted, r.Exhausted}, {last.Timeouts[0].TimedOut, now.Timeouts[0].TimedOut},
+		{q.Calls.Started, c.Started},
+		{q.Calls.Succeeded, c.Succeeded},
+		{q.Calls.Failed, c.Failed},
+		{q.Calls.TimedOut, c.TimedOut},
+		{q.Calls.Cancelled, c.Cancelled},
+		{q.Calls.Rejected, c.Rejected},
+		{q.Calls.Panicked, c.Panicked},
+		{q.Abandoned.LateSuccess, p.Abandoned.LateSuccess},
+		{q.Abandoned.LateFailure, p.Abandoned.LateFailure},
+		{q.Abandoned.LatePanic, p.Abandoned.LatePanic},
+		{last.Bulkheads[0].Admitted, b.Admitted},
+		{last.Bulkheads[0].Rejected, b.Rejected},
+		{last.RateLimiters[0].Admitted, l.Admitted},
+		{last.RateLimiters[0].Rejected, l.Rejected},
+		{last.Retries[0].Retries, r.Retries},
+		{last.Retries[0].Exhausted, r.Exhausted},
+		{last.Timeouts[0].TimedOut, now.Timeouts[0].TimedOut},
 	} {
 		if n[1] < n[0] {
 			t.Errorf("S-2: counter %d went from %d to %d", i, n[0], n[1])

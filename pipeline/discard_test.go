@@ -209,7 +209,7 @@ func TestDiscard_R8_R11_T14_ASupersededValueIsNotBroughtBack(t *testing.T) {
 			inEveryForm(t, func(a *arena) {
 				var b bin
 				p := build(a.world, "x", func(l *pipeline.Builder[int]) *pipeline.Builder[int] {
-					l.Retry(retry.MaxAttempts(2), retry.Constant(2*s), retry.MaxDuration(time.Minute)).RetryIf(func(v int, err error) bool { return v == 1 }).OnDiscard(b.put)
+					l.Retry(retry.MaxAttempts(2), retry.Constant(2*s), retry.MaxDuration(time.Minute)).RetryIf(func(v int, _ error) bool { return v == 1 }).OnDiscard(b.put)
 					if name != "MaxDuration ends the next" {
 						l.Timeout(10 * s)
 					}

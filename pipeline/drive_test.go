@@ -157,7 +157,7 @@ func TestBulkhead_A5_A2_ARetryAfterAnAbandonedAttempt(t *testing.T) {
 					}
 				} else {
 					a.is(err, bulkhead.ErrFull, retry.ErrExhausted, timeout.ErrExceeded)
-					a.gaveUp(err)
+					_ = a.gaveUp(err)
 				}
 				a.advance(10 * s)
 				if v, over, err := r.future.Work().Poll(); v != want || !over || err != nil {

@@ -154,7 +154,7 @@ func TestRetry_A4_ManyAttemptsAtOnce(t *testing.T) {
 		case staged:
 			failed := pipeline.NewPromise[int]()
 			failed.Complete(0, errBoom)
-			_, err = p.ExecuteFuture(a.Context(), func(ctx context.Context) *pipeline.Future[int] { _, _ = fn(); return failed.Future() }).Get(a.Context())
+			_, err = p.ExecuteFuture(a.Context(), func(context.Context) *pipeline.Future[int] { _, _ = fn(); return failed.Future() }).Get(a.Context())
 		case async:
 			_, err = p.ExecuteAsync(a.Context(), func(context.Context) (int, error) { return fn() }).Get(a.Context())
 		case inline:

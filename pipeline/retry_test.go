@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func TestRetry_R1_Seed1_Conform_1_2_AttemptsCountTheFirstCall(t *testing.T) {
 func TestConform_3_AnAbortErrorAfterRetryableOnes(t *testing.T) {
 	abort := errors.New("abort")
 	for _, c := range []struct{ failures, calls int }{{2, 3}, {3, 4}, {4, 4}} {
-		t.Run(fmt.Sprint(c.failures), func(t *testing.T) {
+		t.Run(strconv.Itoa(c.failures), func(t *testing.T) {
 			inEveryForm(t, func(a *arena) {
 				p := build(a.world, "x", retrying(retry.MaxAttempts(4), retry.Constant(0), retry.AbortOn(abort)))
 				fn := a.fails(c.failures)

@@ -357,7 +357,7 @@ func TestRetry_R11_CancelledInTheWaitOfALaterAttempt(t *testing.T) {
 					slots.Release()
 				}
 				a.is(r.err, context.Canceled, errBoom)
-				a.gaveUp(r.err)
+				_ = a.gaveUp(r.err)
 				a.counted("cancelled")
 				if n := fn.calls(); n != 1 {
 					a.Errorf("%d calls", n)
