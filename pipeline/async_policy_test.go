@@ -293,7 +293,9 @@ func TestAsync_A5_A6_ARush(t *testing.T) {
 	all.Wait()
 	close(over)
 	clk.Wait()
-	for waiting(w) { // those who left a queue leave it after their answer
+	// Those who left a queue leave it after their answer, and a slot that was on
+	// its way to one of them comes back after that.
+	for waiting(w) || w.reg.Snapshot().Bulkheads[0].InUse > 0 {
 		<-tick()
 	}
 	if n := w.pipeline("x").Abandoned; n.Running != 0 {
