@@ -80,7 +80,7 @@ func callsIn(t *testing.T, p *pipeline.Pipeline[int]) {
 			"obedient": func(ctx context.Context) *pipeline.Future[int] { return p.ExecuteAsync(ctx, obedient) },
 			"deaf":     func(ctx context.Context) *pipeline.Future[int] { return p.ExecuteAsync(ctx, deaf) },
 			"stage": func(ctx context.Context) *pipeline.Future[int] {
-				return p.ExecuteFuture(ctx, func(ctx context.Context) *pipeline.Future[int] {
+				return p.ExecuteFuture(ctx, func(context.Context) *pipeline.Future[int] {
 					promise := pipeline.NewPromise[int]()
 					stopped := make(chan struct{})
 					promise.OnCancel(func() { close(stopped) })

@@ -26,7 +26,7 @@ type phase struct {
 	layers func(*pipeline.Builder[int]) *pipeline.Builder[int]
 	// reach makes the call and returns when it is in the phase, with how to end
 	// what it began.
-	reach func(w *world, ctx context.Context, p *pipeline.Pipeline[int]) (f *pipeline.Future[int], leave func())
+	reach func(ctx context.Context, w *world, p *pipeline.Pipeline[int]) (f *pipeline.Future[int], leave func())
 	last  bool // an attempt has failed before, with errBoom
 	work  bool // a function is running, and will return 7
 }
@@ -46,7 +46,7 @@ func failsOnce(s *stepped) func(context.Context) (int, error) {
 	}
 }
 
-func runs(w *world, ctx context.Context, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
+func runs(ctx context.Context, w *world, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
 	s := newStepped(7, nil)
 	f := p.ExecuteAsync(ctx, s.run)
 	w.await("the function", s.entered)
@@ -56,31 +56,38 @@ func runs(w *world, ctx context.Context, p *pipeline.Pipeline[int]) (*pipeline.F
 var phases = []phase{
 	{name: "running", layers: twoSeconds, reach: runs, work: true},
 	{name: "running without layers", layers: func(b *pipeline.Builder[int]) *pipeline.Builder[int] { return b }, reach: runs, work: true},
-	{name: "running again", layers: thrice, last: true, work: true,
-		reach: func(w *world, ctx context.Context, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
+	{
+		name: "running again", layers: thrice, last: true, work: true,
+		reach: func(ctx context.Context, w *world, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
 			s := newStepped(7, nil)
 			f := p.ExecuteAsync(ctx, failsOnce(s))
 			w.await("the second attempt", s.entered)
 			return f, func() { close(s.gate) }
-		}},
-	{name: "stage", layers: thrice,
-		reach: func(_ *world, ctx context.Context, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
+		},
+	},
+	{
+		name: "stage", layers: thrice,
+		reach: func(ctx context.Context, _ *world, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
 			return p.ExecuteFuture(ctx, giving(pipeline.NewPromise[int]().Future())), func() {}
-		}},
-	{name: "queue",
+		},
+	},
+	{
+		name: "queue",
 		layers: func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
 			return thrice(b).Bulkhead(bulkhead.MaxConcurrent(1), bulkhead.Queue(1), bulkhead.MaxWait(time.Hour))
 		},
-		reach: func(w *world, ctx context.Context, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
+		reach: func(ctx context.Context, w *world, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
 			slot, _ := w.reg.Bulkhead("x")
 			slot.TryAcquire()
 			return p.ExecuteAsync(ctx, returns(7, nil)), slot.Release
-		}},
-	{name: "queue of a later attempt", last: true,
+		},
+	},
+	{
+		name: "queue of a later attempt", last: true,
 		layers: func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
 			return thrice(b).Bulkhead(bulkhead.MaxConcurrent(1), bulkhead.Queue(1))
 		},
-		reach: func(w *world, ctx context.Context, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
+		reach: func(ctx context.Context, w *world, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
 			slot, _ := w.reg.Bulkhead("x")
 			behind := make(chan error)
 			f := p.ExecuteAsync(ctx, func(ctx context.Context) (int, error) {
@@ -95,37 +102,46 @@ var phases = []phase{
 				<-tick()
 			}
 			return f, slot.Release
-		}},
-	{name: "limiter",
+		},
+	},
+	{
+		name: "limiter",
 		layers: func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
 			return thrice(b).RateLimit(ratelimit.Per(1, time.Minute), ratelimit.MaxWait(time.Hour))
 		},
-		reach: func(w *world, ctx context.Context, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
+		reach: func(ctx context.Context, w *world, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
 			l, _ := w.reg.RateLimiter("x")
 			l.TryAcquire()
 			return p.ExecuteAsync(ctx, returns(7, nil)), func() {}
-		}},
-	{name: "limiter of a later attempt", last: true,
+		},
+	},
+	{
+		name: "limiter of a later attempt", last: true,
 		layers: func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
 			return thrice(b).RateLimit(ratelimit.Per(1, time.Minute), ratelimit.MaxWait(time.Hour))
 		},
-		reach: func(_ *world, ctx context.Context, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
+		reach: func(ctx context.Context, _ *world, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
 			return p.ExecuteFuture(ctx, giving(failed(errBoom))), func() {}
-		}},
-	{name: "backoff", last: true,
+		},
+	},
+	{
+		name: "backoff", last: true,
 		layers: func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
 			return b.Retry(retry.Constant(time.Second)).Timeout(time.Hour)
 		},
-		reach: func(_ *world, ctx context.Context, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
+		reach: func(ctx context.Context, _ *world, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
 			return p.ExecuteFuture(ctx, giving(failed(errBoom))), func() {}
-		}},
-	{name: "fallback", layers: withSlowFallback,
-		reach: func(w *world, ctx context.Context, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
+		},
+	},
+	{
+		name: "fallback", layers: withSlowFallback,
+		reach: func(ctx context.Context, w *world, p *pipeline.Pipeline[int]) (*pipeline.Future[int], func()) {
 			asked := make(chan struct{})
 			f := p.ExecuteFuture(context.WithValue(ctx, askedKey{}, asked), giving(failed(errBoom)))
 			w.await("the fallback", asked)
 			return f, func() {}
-		}},
+		},
+	},
 }
 
 type askedKey struct{}
@@ -147,7 +163,7 @@ func inEveryPhase(t *testing.T, end func(w *world, f *pipeline.Future[int], canc
 			w := newWorldOn(t, clock.NewManual(epoch).Passive())
 			p := build(w, "x", ph.layers)
 			ctx, cancel := context.WithCancelCause(context.Background())
-			f, leave := ph.reach(w, ctx, p)
+			f, leave := ph.reach(ctx, w, p)
 			if _, done, _ := f.Poll(); done {
 				t.Fatal("it is over before it could be ended")
 			}

@@ -73,9 +73,7 @@ func TestFuture_ManyWaiters(t *testing.T) {
 			}
 		}
 		for i := range 300 {
-			all.Add(1)
-			go func() {
-				defer all.Done()
+			all.Go(func() {
 				switch i % 6 {
 				case 0:
 					got(f.Get(context.Background()))
@@ -95,7 +93,7 @@ func TestFuture_ManyWaiters(t *testing.T) {
 						runtime.Gosched()
 					}
 				}
-			}()
+			})
 		}
 		promise.Complete(round, nil)
 		all.Wait()
@@ -205,7 +203,7 @@ func TestPromise_OnCancel(t *testing.T) {
 		t.Error("answered wrong")
 	}
 	complete.OnCancel(func() { t.Error("a complete promise is not cancelled") })
-	if complete.Future() != complete.Future() {
+	if one, other := complete.Future(), complete.Future(); one != other {
 		t.Error("two futures")
 	}
 }

@@ -238,11 +238,11 @@ func (c *call[T]) fallBack(err error, how ending) {
 	}
 	go func() {
 		defer cancel()
-		v, how, err := c.runFallback(ctx, err, how) //nolint:contextcheck // ctx is derived from the caller's
+		v, how, err := c.runFallback(ctx, err, how)
 		if c.future.to(sealed, deciding) {
 			c.finish(v, err, how)
 		} else if err == nil {
-			c.p.discard(c.ctx(), true, v)
+			c.p.discard(c.ctx(), true, v) //nolint:contextcheck // ctx is the fallback's, and has ended
 		}
 	}()
 }
