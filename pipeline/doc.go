@@ -29,6 +29,11 @@
 //	a panic or Goexit in async code completes the future          TestAsync_A7_PanicAndGoexit
 //	a stage is cancelled after its future has failed, once        TestStage_A9_AllFuturesFailBeforeTheSharedStageIsCancelledOnce
 //	a closed registry ends what waits and refuses what comes      TestField_WH09_CloseEndsFuturesAndRefusesCalls
+//	what is left of MaxDuration bounds attempts and delays        TestRetry_Seed1_R8_WhatIsLeftBoundsTheAttempts
+//	a done context takes nothing from any layer                   TestField_TO02_O5_ADoneContextTakesNothingFromAnyLayer
+//	what was produced is delivered or discarded, never both       TestField_TO11_T14_DeliveredAndDiscardedAddUp
+//	every call counts once, by its final outcome                  TestCounts_S5_EveryCallOnceByItsFinalOutcome
+//	all forms of a call do the same                               TestForms_AgreeOnRandomCalls
 //
 // What holds for every combination of layers, outcomes and forms is in
 // internal/conform.
