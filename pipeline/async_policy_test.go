@@ -251,7 +251,7 @@ func TestAsync_A5_A6_ARush(t *testing.T) {
 	})
 	var mu sync.Mutex
 	inside := 0
-	fn := func(ctx context.Context) (int, error) {
+	fn := func(context.Context) (int, error) {
 		mu.Lock()
 		if inside++; inside > 3 {
 			t.Errorf("%d are inside", inside)
