@@ -74,7 +74,7 @@ func (a *arena) at() time.Duration { return a.clock.Now().Sub(a.begun) }
 func (a *arena) advance(d time.Duration) {
 	synctest.Wait()
 	if a.manual == nil {
-		time.Sleep(d)
+		_ = a.clock.Sleep(context.Background(), d)
 		synctest.Wait()
 		return
 	}

@@ -170,7 +170,7 @@ func TestRetry_R8_AStageThatIsCutKnowsByWhat(t *testing.T) {
 			if a.manual != nil {
 				a.manual.Advance(500 * ms) // before the timeout starts
 			} else {
-				time.Sleep(500 * ms)
+				_ = a.clock.Sleep(context.Background(), 500*ms)
 			}
 			return promise.Future()
 		})
