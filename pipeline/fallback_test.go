@@ -210,7 +210,7 @@ func TestFallback_O7_TheCallersOwnEndOnlyIfAsked(t *testing.T) {
 		},
 		"its own error meanwhile": func(a *arena, p *pipeline.Pipeline[int]) (int, error) {
 			ctx, cancel := context.WithCancel(a.Context())
-			r := a.start(ctx, p, func(ctx context.Context) (int, error) {
+			r := a.start(ctx, p, func(context.Context) (int, error) {
 				cancel()
 				return 0, errors.Join(errBoom, context.Canceled)
 			})

@@ -75,7 +75,7 @@ type stress struct {
 	late  sync.WaitGroup // completions of stages that are to come
 	stop  chan struct{}  // ends those who watch and disturb
 
-	patience context.Context //nolint:containedctx // it ends when the round takes too long
+	patience context.Context // it ends when the round takes too long
 }
 
 // stressed is one pipeline and what its callers have seen.

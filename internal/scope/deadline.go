@@ -27,12 +27,17 @@ func (s *Scope) Share() {
 		return
 	}
 	s.wheel = wheel.New[callctx.Context](wheel.Config[callctx.Context]{
-		Now:    s.Now,
-		Firing: callctx.Firing,
-		OnPanic: func(value any, stack []byte) {
-			s.Publish(noCall, policy.CallbackPanic{Meta: s.Meta("timeout", ""), Value: value, Stack: stack})
-		},
+		Now:     s.Now,
+		Firing:  callctx.Firing,
+		OnPanic: s.panicked,
 	})
+}
+
+// panicked reports a panic of foreign code that heard of a deadline.
+func (s *Scope) panicked(value any, stack []byte) {
+	if s.listener != nil {
+		s.tell(noCall, policy.CallbackPanic{Meta: s.Meta("timeout", ""), Value: value, Stack: stack})
+	}
 }
 
 // NewPlan returns a plan for contexts that are armed in this scope.

@@ -19,15 +19,11 @@ func (s *Scope) Meta(kind, id string) policy.Meta {
 	return policy.NewMeta(kind, id, s.Time())
 }
 
-// Publish tells the listener about e, with the call's context (a nil one
-// becomes the background). Call it with no lock held. A panic of the listener
+// Publish tells the listener about e, with the call's context. Call it with no lock held. A panic of the listener
 // is contained and reported once.
 func (s *Scope) Publish(ctx context.Context, e policy.Event) {
 	if s.listener == nil {
 		return
-	}
-	if ctx == nil {
-		ctx = noCall
 	}
 	value, stack, panicked := s.tell(ctx, e)
 	if !panicked {

@@ -27,7 +27,7 @@ func TestPublishGivesTheContextAndTheEvent(t *testing.T) {
 	m.Advance(time.Second)
 	e := happened{s.Meta("retry", "reports")}
 	s.Publish(context.WithValue(t.Context(), key{}, "v"), e)
-	s.Publish(nil, e) //nolint:staticcheck // it is the point
+	s.Publish(t.Context(), e)
 	if !s.Listening() || len(got) != 2 || got[0] != e || !e.At().Equal(start.Add(time.Second)) || e.Policy() != "retry" || e.ID() != "reports" {
 		t.Errorf("got %v", got)
 	}

@@ -86,8 +86,23 @@ func (s *Scope) At(now int64) time.Time { return s.base.Add(time.Duration(now - 
 // on the system clock, on the advancing goroutine under a manual clock. It is
 // for waits; the deadlines of calls are on the wheel.
 func (s *Scope) AfterFunc(d time.Duration, f func()) clock.Timer {
-	return s.clk.AfterFunc(d, f)
+	t := s.clk.AfterFunc(d, f)
+	if s.Foreign() {
+		return bubbleTimer{s, t}
+	}
+	return t
 }
+
+// bubbleTimer is a timer that was made in a foreign synctest bubble. To stop it
+// from outside would end the process.
+type bubbleTimer struct {
+	scope *Scope
+	timer clock.Timer
+}
+
+// Stop stops the timer if the caller is in a bubble; a timer that goes off finds
+// nothing left to do.
+func (t bubbleTimer) Stop() bool { return t.scope.Foreign() && t.timer.Stop() }
 
 // driver is a clock that must be driven while something waits on it.
 type driver interface {

@@ -144,9 +144,9 @@ func FuzzAgainstHeap(f *testing.F) {
 			case 3: // up to 4 min
 				o.advance(time.Duration(x+1) * 100 * time.Microsecond << (op / 9 % 14))
 			case 4: // up to 32 s
-				d := (int64(x) + 1) * int64(time.Millisecond) << (op / 9 % 8)
-				m.lag += d
-				o.stall(time.Duration(d))
+				d := time.Millisecond * time.Duration(x+1) << (op / 9 % 8)
+				m.lag += int64(d)
+				o.stall(d)
 			case 5:
 				if c != nil {
 					m.deadline(c)
