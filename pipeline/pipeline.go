@@ -87,20 +87,22 @@ func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, 
 
 // retried runs attempts until one is final. Between attempts nothing is held.
 func (p *Pipeline[T]) retried(ctx context.Context, fn func(context.Context) (T, error), values bool) (v T, how ending, err error) {
-	l := p.stack.Layers()
-	t := try{layers: l, values: values}
-	if l.Retry == nil {
+	t := try{layers: p.stack.Layers(), values: values}
+	if t.layers.Retry == nil {
 		return p.attempt(ctx, &t, fn)
 	}
 	t.begin()
 	for {
 		v, how, err = p.attempt(ctx, &t, fn)
+		if err == nil && how == returned && p.hooks.retryIf == nil {
+			return v, returned, nil
+		}
 		var delay time.Duration
 		var again bool
 		if v, how, delay, again, err = p.decide(ctx, &t, v, err, how); !again {
 			return v, how, err
 		}
-		if stop := l.Retry.Pause(ctx, &t.run, delay); stop != nil {
+		if stop := t.layers.Retry.Pause(ctx, &t.run, delay); stop != nil {
 			how, err = t.giveUp(ctx, stop)
 			var zero T
 			return zero, how, err
@@ -148,8 +150,8 @@ func (p *Pipeline[T]) timed(ctx context.Context, t *try, fn func(context.Context
 	if t.layers.Timeout == nil && !t.retrying {
 		return p.bulked(ctx, ctx, t, fn)
 	}
-	d, ok := p.deadline(ctx, t)
-	if !ok {
+	var d deadline
+	if !p.deadline(ctx, t, &d) {
 		return v, outOfTime, nil
 	}
 	if d.plan == nil {

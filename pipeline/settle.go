@@ -27,7 +27,7 @@ func (c *call[T]) settle(a *attempt[T], v T, err error, how ending) (next *attem
 	}
 	t := &m.t
 	if a.flags.Load()&entered != 0 {
-		t.run.Entered = true
+		t.enter()
 	}
 	if t.probe != nil {
 		c.p.judge(c.ctx(), t, v, err, how)

@@ -134,8 +134,8 @@ func (c *call[T]) arm(a *attempt[T], m *more[T], fn task[T]) (place scope.Place,
 	if m != nil {
 		t = &m.t
 	}
-	d, ok := c.p.deadline(c.ctx(), t)
-	if !ok {
+	var d deadline
+	if !c.p.deadline(c.ctx(), t, &d) {
 		return place, true, false
 	}
 	plan := d.plan

@@ -28,18 +28,23 @@ type try struct {
 
 // begin makes t a call under its retry.
 func (t *try) begin() {
-	t.run = t.layers.Retry.Begin()
-	t.retrying = true
+	t.run, t.retrying = t.layers.Retry.Begin(), true
 }
 
 // until is when MaxDuration is over, in the scope's time; 0: never.
-func (t *try) until() int64 { return t.run.Deadline() }
+func (t *try) until() int64 {
+	return t.run.Deadline()
+}
 
 // number is the number of the attempt under way.
-func (t *try) number() int { return max(t.run.Attempt, 1) }
+func (t *try) number() int {
+	return max(t.run.Attempt, 1)
+}
 
 // enter notes that the function is entered.
-func (t *try) enter() { t.entered, t.run.Entered = true, true }
+func (t *try) enter() {
+	t.entered, t.run.Entered = true, true
+}
 
 // link makes c the context of the attempt under way.
 func (t *try) link(c *callctx.Context) {
@@ -154,9 +159,9 @@ type deadline struct {
 	scope *scope.Scope
 }
 
-// deadline decides which deadline bounds an attempt that begins now: equal ones
-// are the timeout's. It reports false when MaxDuration is over already.
-func (p *Pipeline[T]) deadline(ctx context.Context, t *try) (d deadline, ok bool) {
+// deadline decides, in d, which deadline bounds an attempt that begins now: equal
+// ones are the timeout's. It reports false when MaxDuration is over already.
+func (p *Pipeline[T]) deadline(ctx context.Context, t *try, d *deadline) bool {
 	d.scope = p.stack.Scope
 	if t.layers.Timeout != nil {
 		if d.limit = t.layers.Timeout.For(ctx); d.limit != nil {
@@ -166,18 +171,18 @@ func (p *Pipeline[T]) deadline(ctx context.Context, t *try) (d deadline, ok bool
 	if until := t.until(); until != 0 {
 		left := until - d.scope.Now()
 		if left <= 0 {
-			return d, false
+			return false
 		}
 		if d.limit == nil || left < int64(d.limit.D) {
 			d.limit, d.until = nil, until
 			d.plan, d.level = t.layers.Cut.Plan, t.layers.Cut.Level
-			return d, true
+			return true
 		}
 	}
 	if d.plan == nil && t.retrying {
 		d.plan = t.layers.Attempts
 	}
-	return d, true
+	return true
 }
 
 // arm starts the deadline for c.

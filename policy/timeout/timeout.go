@@ -107,10 +107,13 @@ func (l *Limit) Reserve(c *callctx.Context) scope.Place { return l.scope.Reserve
 // For returns the limit of an attempt that begins now, or nil for none. It asks
 // Config.Func, if there is one, with the caller's context.
 func (p *Policy) For(ctx context.Context) *Limit {
-	c := p.config.Load()
-	if c.Func == nil {
-		return p.limit.Load()
+	if c := p.config.Load(); c.Func != nil {
+		return p.ask(ctx, c)
 	}
+	return p.limit.Load()
+}
+
+func (p *Policy) ask(ctx context.Context, c *Config) *Limit {
 	d := c.Value
 	p.scope.Guard(ctx, kind, p.id, func() { d = c.Func(ctx) })
 	if d <= 0 {
