@@ -195,12 +195,18 @@ func (p *Pipeline[T]) ID() string { return p.stack.ID }
 // check panics, on the caller's goroutine and before anything is taken, for
 // arguments that are mistakes of the program.
 func (p *Pipeline[T]) check(ctx context.Context, form string, noFunc bool) {
+	if p == nil || p.stack == nil || ctx == nil || noFunc {
+		p.mistake(ctx, form)
+	}
+}
+
+func (p *Pipeline[T]) mistake(ctx context.Context, form string) {
 	switch {
 	case p == nil || p.stack == nil:
 		panic("pipeline: " + form + " on a nil or zero Pipeline: make it with pipeline.New(…).Build()")
 	case ctx == nil:
 		panic("pipeline: " + form + ": ctx is nil: pass context.Background() if there is no other")
-	case noFunc:
+	default:
 		panic("pipeline: " + form + ": fn is nil")
 	}
 }

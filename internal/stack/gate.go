@@ -21,9 +21,12 @@ func (g *Gate) IsShut() bool { return g.shut.Load() }
 
 // Ended tells those who wait for the end of everything that something ended.
 func (g *Gate) Ended() {
-	if !g.shut.Load() {
-		return
+	if g.shut.Load() {
+		g.signal()
 	}
+}
+
+func (g *Gate) signal() {
 	select {
 	case g.ended <- struct{}{}:
 	default:
