@@ -31,7 +31,13 @@ func check(t *testing.T, gates []gate) {
 			if err := g.call(); err != nil {
 				t.Fatal(err)
 			}
+			// The least of a few: what the wheel makes once, when it begins to
+			// tick, may fall into any of them.
 			allocs, bytes := perCall(func() { sink = g.call() })
+			for range 4 {
+				a, b := perCall(func() { sink = g.call() })
+				allocs, bytes = min(allocs, a), min(bytes, b)
+			}
 			if allocs > g.allocs || bytes > g.bytes {
 				t.Errorf("%d allocations and %d B a call, want at most %d and %d B", allocs, bytes, g.allocs, g.bytes)
 			}

@@ -168,6 +168,9 @@ func (e *ending) check(got answer, entered int64) (winner string) {
 		eventually(func() bool { return b.Snapshot().InUse == 0 })
 	}
 	checkBalance(e.T, e.reg)
+	// The caller's end is told by a goroutine of its own, which may still be
+	// handing over the value of a stage that completed meanwhile.
+	eventually(func() bool { return e.a.delivered.Load()+e.a.discarded.Load() == e.a.produced.Load() })
 	if d, p := e.a.delivered.Load()+e.a.discarded.Load(), e.a.produced.Load(); d != p {
 		e.Errorf("round %d, %v: %s: %d values are accounted for of %d", e.round, e.set, winner, d, p)
 	}
