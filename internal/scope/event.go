@@ -19,8 +19,8 @@ func (s *Scope) Meta(kind, id string) policy.Meta {
 	return policy.NewMeta(kind, id, s.Time())
 }
 
-// Publish tells the listener about e, with the call's context. Call it with no lock held. A panic of the listener
-// is contained and reported once.
+// Publish tells the listener about e, with the call's context. Call it with no
+// lock held. A panic of the listener is contained and reported once.
 func (s *Scope) Publish(ctx context.Context, e policy.Event) {
 	if s.listener == nil {
 		return
