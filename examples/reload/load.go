@@ -66,8 +66,8 @@ func (l *load) report(context.Context) (string, error) {
 }
 
 // peak waits until as many calls as want run at once, and fails if ctx ends before
-// or if there are more of them. After a limit was lowered, the calls that are
-// inside may end first.
+// or if there are more of them. After a limit was lowered, the calls that hold a
+// permit may end first.
 func (l *load) peak(ctx context.Context, want int) (int, error) {
 	if err := l.settle(ctx, want); err != nil {
 		return 0, err
@@ -90,16 +90,17 @@ func (l *load) peak(ctx context.Context, want int) (int, error) {
 	}
 }
 
-// settle waits until no more than limit calls are inside, and counts from there.
+// settle waits until no more than limit permits are in use, and counts from there.
+// It asks the bulkhead and not l.inside: a caller with a permit of the old limit
+// may not have come as far as the function yet.
 func (l *load) settle(ctx context.Context, limit int) error {
 	for ctx.Err() == nil {
-		l.mu.Lock()
-		if l.inside <= limit {
+		if l.reg.Snapshot().Bulkheads[0].InUse <= limit {
+			l.mu.Lock()
 			l.most = 0
 			l.mu.Unlock()
 			return nil
 		}
-		l.mu.Unlock()
 		time.Sleep(100 * time.Microsecond)
 	}
 	return ctx.Err()
