@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"resilience4cata.dev/go/policy"
@@ -26,13 +27,19 @@ type Error struct {
 
 var _ policy.Error = (*Error)(nil)
 
-// Error formats: timeout "reports": exceeded 2s: cause.
+// Error formats: timeout "reports": exceeded 2s: cause. A cause that ends with
+// the same words, as one does that wraps [context.Cause], is not made to say them
+// again.
 func (e *Error) Error() string {
 	text := "timeout " + strconv.Quote(e.Instance) + ": exceeded " + e.Limit.String()
-	if e.Cause != nil {
-		text += ": " + e.Cause.Error()
+	if e.Cause == nil {
+		return text
 	}
-	return text
+	cause := e.Cause.Error()
+	if cause == text {
+		return text
+	}
+	return text + ": " + strings.TrimSuffix(cause, ": "+text)
 }
 
 // Policy is "timeout".
