@@ -22,7 +22,7 @@ func ExampleParse() {
 	}
 	// Output:
 	// resilience.yaml:3:5: instances."reports": unknown policy "tiemout" (did you mean "timeout"?) [R4C-REG-002]
-	// resilience.yaml:4:36: instances."reports".retry.delay: 100 has no unit (did you mean 100s?) [R4C-ATR-001]
+	// resilience.yaml:4:36: instances."reports".retry.delay: 100 has no unit (did you mean 100ms or 100s?) [R4C-ATR-001]
 }
 
 // A service reads its file, and what its operators override.

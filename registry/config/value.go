@@ -119,11 +119,7 @@ func (a *attribute) readDuration(n *node) (any, *fault) {
 		return d, nil
 	}
 	if decimalFloat.MatchString(n.text) {
-		f := &fault{n.place, codeDuration, clip(n.text) + " has no unit", durationHint}
-		if t := strings.TrimPrefix(n.text, "+") + "s"; isDuration(t) {
-			f.hint = "did you mean " + t + "?"
-		}
-		return nil, f
+		return nil, &fault{n.place, codeDuration, clip(n.text) + " has no unit", unitHint(strings.TrimPrefix(n.text, "+"))}
 	}
 	f := &fault{n.place, codeDuration, quote(n.text) + " is not a duration", durationHint}
 	switch t := strings.ToLower(strings.ReplaceAll(n.text, " ", "")); {
@@ -135,6 +131,22 @@ func (a *attribute) readDuration(n *node) (any, *fault) {
 		f.hint = "there is no unit for days: write hours, 24h"
 	}
 	return nil, f
+}
+
+// unitHint is the way out of a number without a unit. Most are seconds; from a
+// hundred on, somebody may as well have thought of milliseconds.
+func unitHint(number string) string {
+	seconds, millis := number+"s", number+"ms"
+	n, err := strconv.ParseFloat(number, 64)
+	switch {
+	case err != nil || n < 0 || !isDuration(millis):
+		return durationHint
+	case n < 100:
+		return "did you mean " + seconds + "?"
+	case !isDuration(seconds):
+		return "did you mean " + millis + "?"
+	}
+	return "did you mean " + millis + " or " + seconds + "?"
 }
 
 const durationHint = "write a number and a unit, such as 250ms, 2s or 1m30s"
