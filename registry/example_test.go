@@ -73,7 +73,7 @@ func ExampleRegistry_Reload() {
 	fmt.Println(slots.Snapshot().Limit)
 	// Output:
 	// 5
-	// resilience.yaml:1:23: instances."reports".bulkhead.maxConcurrent: 0 lets no call in (give the number of calls that may run at once, at least 1) [R4C-ATR-003]
+	// resilience.yaml:1:23: instances."reports".bulkhead.maxConcurrent: must be set (write bulkhead: {maxConcurrent: 10}, or give it in code) [R4C-ATR-003]
 	// 5
 }
 

@@ -6,7 +6,7 @@ type Attribute struct {
 	Section, Policy, Key, Kind, Unit, Range, Default, Doc string
 	Words                                                 []string
 	Endless, Layer, InFile                                bool
-	Code                                                  string
+	Code, Example                                         string
 }
 
 func Table() []Attribute {
@@ -17,7 +17,7 @@ func Table() []Attribute {
 			a := &s.attrs[k]
 			all = append(all, Attribute{
 				s.key, s.policy, a.key, kindNames[a.kind], a.unit, a.in.text, a.initial, a.doc,
-				a.words, a.endless, a.layer, a.inFile, a.code,
+				a.words, a.endless, a.layer, a.inFile, a.code, a.example,
 			})
 		}
 	}

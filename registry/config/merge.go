@@ -250,6 +250,9 @@ func (m *merged) locate(err error) {
 		if a := m.section.find(e.Path); a != nil {
 			found.ID = m.owner(a)
 			v := m.values[a]
+			if v.rank == 0 && a.example != "" { // its zero is nobody's value
+				found.Got, found.Hint = "must be set", m.exampleHint(a)
+			}
 			switch {
 			case v.setting != nil:
 				s := v.setting
@@ -264,4 +267,13 @@ func (m *merged) locate(err error) {
 		}
 		m.mistakes.add(found)
 	}
+}
+
+// exampleHint shows how a value is given that nobody has given.
+func (m *merged) exampleHint(a *attribute) string {
+	example := m.section.key + ": {" + a.key + ": " + a.example + "}"
+	if len(m.layers) == 0 {
+		return "give it in code, or in the configuration as " + example
+	}
+	return "write " + example + ", or give it in code"
 }

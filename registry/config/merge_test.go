@@ -246,12 +246,6 @@ func TestOnlyTheMergedResultIsValidated(t *testing.T) {
 	if want := `resilience.yaml:2:61: configs.default.bulkhead.maxConcurrent: -1 is out of range (give a value at least 1) [R4C-ATR-003]`; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	// A value that must be set and is not has the place of its layer.
-	_, err = config.Bulkhead(parse(t, "instances:\n  a: {bulkhead: {queue: 1}}"), "a", config.Code[bulkheadConfig]{})
-	errs := policy.ConfigErrors(err)
-	if len(errs) != 1 || errs[0].Line != 2 || errs[0].Path != `instances."a".bulkhead.maxConcurrent` || errs[0].ID != "a" || errs[0].Policy != "bulkhead" {
-		t.Errorf("missing value: %v", err)
-	}
 	// In code there is no place, but a policy, an id and a key.
 	_, err = config.Bulkhead(nil, "a", config.Code[bulkheadConfig]{Config: bulkheadConfig{MaxConcurrent: -3}, Keys: []string{"maxConcurrent"}})
 	if errs := policy.ConfigErrors(err); len(errs) != 1 || errs[0].File != "" || errs[0].ID != "a" || !strings.HasPrefix(err.Error(), `bulkhead "a": maxConcurrent: `) {
@@ -261,6 +255,36 @@ func TestOnlyTheMergedResultIsValidated(t *testing.T) {
 	_, err = config.Retry(parse(t, "configs: {default: {retry: {jitter: 0.5}}}\ninstances: {a: {retry: {fullJitter: true}}}"), "a", config.Code[retryConfig]{})
 	if errs := policy.ConfigErrors(err); len(errs) != 1 || errs[0].Code != "R4C-ATR-007" || errs[0].Line != 2 {
 		t.Errorf("jitter with fullJitter: %v", err)
+	}
+}
+
+// G-2: a value that must be set and is not is told with the place of its layer,
+// and as missing, not as the zero that nobody wrote.
+func TestMissingValueSaysThatItMustBeSet(t *testing.T) {
+	c := parse(t, "instances:\n  a: {bulkhead: {queue: 1}, rateLimiter: {period: 1s}, timeout: {}, retry: {}}\nconfigs: {default: {bulkhead: {}}}")
+	_, bulkheadErr := config.Bulkhead(c, "a", config.Code[bulkheadConfig]{})
+	_, limiterErr := config.RateLimit(c, "a", config.Code[rateConfig]{})
+	_, timeoutErr := config.Timeout(c, "a", config.Code[timeoutConfig]{})
+	_, defaultErr := config.Bulkhead(c, "b", config.Code[bulkheadConfig]{})
+	_, codeErr := config.Timeout(c, "b", config.Code[timeoutConfig]{})
+	_, zeroErr := config.Bulkhead(c, "b", config.Code[bulkheadConfig]{Keys: []string{"maxConcurrent"}})
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{bulkheadErr, `resilience.yaml:2:7: instances."a".bulkhead.maxConcurrent: must be set (write bulkhead: {maxConcurrent: 10}, or give it in code) [R4C-ATR-003]`},
+		{limiterErr, `resilience.yaml:2:29: instances."a".rateLimiter.limit: must be set (write rateLimiter: {limit: 50}, or give it in code) [R4C-ATR-003]`},
+		{timeoutErr, `resilience.yaml:2:56: instances."a".timeout.value: must be set (write timeout: {value: 2s}, or give it in code) [R4C-ATR-002]`},
+		{defaultErr, `resilience.yaml:3:21: configs.default.bulkhead.maxConcurrent: must be set (write bulkhead: {maxConcurrent: 10}, or give it in code) [R4C-ATR-003]`},
+		{codeErr, `timeout "b": value: must be set (give it in code, or in the configuration as timeout: {value: 2s}) [R4C-ATR-002]`},
+		{zeroErr, `bulkhead "b": maxConcurrent: 0 lets no call in (give the number of calls that may run at once, at least 1) [R4C-ATR-003]`},
+	} {
+		if tc.err == nil || tc.err.Error() != tc.want {
+			t.Errorf("got  %v\nwant %s", tc.err, tc.want)
+		}
+	}
+	if errs := policy.ConfigErrors(bulkheadErr); len(errs) != 1 || errs[0].ID != "a" || errs[0].Policy != "bulkhead" {
+		t.Errorf("missing value: %+v", errs)
 	}
 }
 

@@ -50,6 +50,7 @@ type attribute struct {
 	words    []string // kindWord: the legal words
 	endless  bool     // the word "unlimited" is legal too and means -1
 	initial  string   // the built-in default as text; "" if there is none
+	example  string   // of a value that must be set, what it may be; "" for others
 	layer    bool     // belongs to the layer, not to the shared instance (G-1)
 	inFile   bool     // true: no field of Config, the registry reads it (name, enabled)
 	code     string   // the error code of a value out of range
@@ -180,7 +181,7 @@ var sections = [...]section{
 		doc: "Admits so many calls per period.",
 		attrs: []attribute{
 			{
-				key: "limit", kind: kindInt, unit: "calls", in: atLeast1, code: codeRange,
+				key: "limit", kind: kindInt, unit: "calls", in: atLeast1, example: "50", code: codeRange,
 				synonyms: []string{"limitForPeriod", "permitLimit", "perSecond", "rate"},
 				doc:      "How many calls are admitted per period. Must be set.",
 			},
@@ -205,7 +206,7 @@ var sections = [...]section{
 		doc: "Bounds how long one attempt may take.",
 		attrs: []attribute{
 			{
-				key: "value", kind: kindDuration, in: positive, code: codeTimeout,
+				key: "value", kind: kindDuration, in: positive, example: "2s", code: codeTimeout,
 				synonyms: []string{"timeout", "duration", "timeoutDuration", "after"},
 				doc:      "How long an attempt may take. Must be set, here or in code.",
 			},
@@ -216,7 +217,7 @@ var sections = [...]section{
 		doc: "Admits so many calls at the same time.",
 		attrs: []attribute{
 			{
-				key: "maxConcurrent", kind: kindInt, unit: "calls", in: atLeast1, code: codeRange,
+				key: "maxConcurrent", kind: kindInt, unit: "calls", in: atLeast1, example: "10", code: codeRange,
 				synonyms: []string{"maxConcurrentCalls", "limit", "permits", "maxParallelization"},
 				doc:      "How many calls may be inside at once. Must be set.",
 			},

@@ -87,6 +87,24 @@ func TestTableHasTheKeysAndDefaultsOfTheConfigStructs(t *testing.T) {
 	}
 }
 
+// The example that the text of a missing value shows is legal, and the reference
+// says of the same keys that they must be set.
+func TestTableHasALegalExampleOfWhatMustBeSet(t *testing.T) {
+	found := 0
+	for _, a := range config.Table() {
+		if got, want := a.Example != "", strings.Contains(a.Doc, "Must be set"); got != want {
+			t.Errorf("%s.%s: example %q, doc %q", a.Section, a.Key, a.Example, a.Doc)
+		}
+		if a.Example != "" {
+			found++
+			parse(t, "instances: {a: {"+a.Section+": {"+a.Key+": "+a.Example+"}}}")
+		}
+	}
+	if found != 3 {
+		t.Errorf("%d keys that must be set, want 3", found)
+	}
+}
+
 // A value that the table calls out of range is one that the policy refuses, and
 // the reverse, for each number there is.
 func TestTableRangesAreThoseOfValidate(t *testing.T) {
