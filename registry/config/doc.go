@@ -28,7 +28,9 @@
 //
 // Reading is strict: an unknown or duplicate key, a null, a value of the wrong
 // type and a duration without unit are errors, because a setting that is silently
-// ignored shows itself on the day on which it was needed. Anchors and merge keys
+// ignored shows itself on the day on which it was needed. A value that must be set
+// is no mistake of a file that lacks it: code may give it. It is missed when the
+// levels are merged, which is when a pipeline is built or reloaded. Anchors and merge keys
 // work as YAML has them, and top-level keys that begin with "x-" are free.
 //
 // Do not use the package for settings of your own beside the policies': it knows

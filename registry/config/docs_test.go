@@ -179,7 +179,8 @@ every instance. Settings of one instance stand under ` + "`instances`" + `, by i
 begin with ` + "`x-`" + ` are free, for anchors and notes; anchors and merge keys (` + "`<<`" + `) work.
 
 Reading is strict: an unknown or duplicate key, a null and a duration without unit are errors, and all mistakes of a file come
-out at once. [errors.md](errors.md) lists them.
+out at once; only what stands under the second of two equal keys is not looked at. A value that must be set may come from code,
+so ` + "`Build`" + ` is where a missing one is found. [errors.md](errors.md) lists the mistakes.
 
 ## Levels
 
@@ -187,6 +188,9 @@ From low to high: the built-in defaults, ` + "`configs.default`" + `, the config
 names (` + "`config: slow`" + `), the instance. Each value of a higher level takes the place of the lower one's; an explicit zero is a
 value. A policy is part of a pipeline because code says so, or, with ` + "`Configured`" + `, because some level names it; ` + "`retry: {}`" + `
 names it with the settings of the levels below. Only the result is validated.
+
+` + "`reports: {}`" + ` names no policy. If no level below does either, ` + "`Configured`" + ` builds a pipeline without layers: it counts its calls
+and protects nothing.
 
 A layer with a ` + "`name`" + ` uses the shared instance of that id, whose settings stand under ` + "`instances.<name>`" + ` if there is such a
 section. How long a layer waits (` + "`maxWait`" + `), ` + "`freeOnTimeout`" + ` and all of a retry but its budget stay the layer's own.
@@ -207,7 +211,8 @@ const referenceTail = `
     RESILIENCE4CATA_SET='instances."reports".timeout.value=5s; configs.slow.timeout.value=10s'
 
 A value takes the place of what the file says at that path, or is added there, and keeps the rank of the path. An id that is no
-plain word stands between double quotes. The paths are those that errors and ` + "`Explain`" + ` show.
+plain word stands between double quotes. The paths are those that errors and ` + "`Explain`" + ` show. A mistake names the variable where
+others name a file: ` + "`RESILIENCE4CATA_SET: instances.\"reports\".timeout.value: 30 has no unit (did you mean 30s?)`" + `.
 
 ## Schema
 

@@ -9,7 +9,8 @@ import (
 // EnvVariable is the variable of the environment that [Config.WithEnv] reads.
 const EnvVariable = "RESILIENCE4CATA_SET"
 
-// envFile stands for the environment where others have the name of a file.
+// envFile stands for the environment where others have the name of a file. A
+// mistake names the variable instead.
 const envFile = "env"
 
 // WithEnv returns the configuration with the values that the environment sets,
@@ -21,8 +22,8 @@ const envFile = "env"
 // written between double quotes with the escapes of Go, and so may a value be
 // that holds a semicolon. A value takes the place of what the file says at that
 // path, or is added there, and keeps the rank of the path: the environment is no
-// level of its own. All mistakes are returned at once, as by [Parse], with "env"
-// for the file. Of several variables of that name the last one counts.
+// level of its own. All mistakes are returned at once, as by [Parse], with
+// [EnvVariable] for the file. Of several variables of that name the last one counts.
 //
 // The receiver is not changed; it may be nil. Without the variable WithEnv
 // returns it as it is, or an empty Config for nil.
@@ -35,7 +36,7 @@ func (c *Config) WithEnv(environ []string) (*Config, error) {
 		case name == EnvVariable:
 			text, found = value, true
 		case strings.HasPrefix(name, "RESILIENCE4CATA") && Nearest(name, []string{EnvVariable}) != "" && distance([]rune(name), []rune(EnvVariable), 3) < 3:
-			r.add(Error{Code: codeUnknown, Got: "unknown variable " + quote(name), Hint: `did you mean "` + EnvVariable + `"?`})
+			r.add(Error{Code: codeUnknown, File: "environment", Got: "unknown variable " + quote(name), Hint: `did you mean "` + EnvVariable + `"?`})
 		}
 	}
 	if !found && len(r.errs) == 0 {

@@ -84,29 +84,29 @@ func TestWithoutTheVariableNothingChanges(t *testing.T) {
 func TestMistakesOfTheEnvironmentAreToldTogether(t *testing.T) {
 	c := parse(t, "configs: {slow: {circuitBreaker: {window: 50}}}\n")
 	for _, tc := range []struct{ text, want string }{
-		{`instances.a.tiemout.value=1s`, `env: instances."a": unknown policy "tiemout" (did you mean "timeout"?) [R4C-REG-002]`},
-		{`instances.a.retry.maxAtempts=1`, `env: instances."a".retry: unknown key "maxAtempts" (did you mean "maxAttempts"?) [R4C-REG-002]`},
-		{`instances.a.retry.budget.ration=1`, `env: instances."a".retry.budget: unknown key "ration" (did you mean "ratio"?) [R4C-REG-002]`},
-		{`instances.a.retry.budget=1`, `env: instances."a".retry.budget: the path ends at a section (go on to a key) [R4C-ATR-005]`},
-		{`instances.a.timeout=1s`, `env: instances."a".timeout: the path ends at a section (go on to a key, such as .value) [R4C-ATR-005]`},
-		{`instances.a=1s`, `env: instances."a": the path ends at a section (go on to a key, such as .timeout.value) [R4C-ATR-005]`},
-		{`instances.a.timeout.value.x=1s`, `env: instances."a".timeout.value: the path goes on after "value" (end it there) [R4C-REG-002]`},
-		{`instances.a.critical.x=true`, `env: instances."a".critical.x: the path goes on after "critical" (end it there) [R4C-REG-002]`},
-		{`configs.x.critical=true`, `env: configs.x: unknown policy "critical" (that is a key of instances; configs do not build on one another) [R4C-REG-002]`},
-		{`instance.a.timeout.value=1s`, `env: unknown key "instance" (did you mean "instances"?) [R4C-REG-002]`},
-		{`instances.a.timeout.value=30`, `env: instances."a".timeout.value: 30 has no unit (did you mean 30s?) [R4C-ATR-001]`},
-		{`instances.a.timeout.value=0`, `env: instances."a".timeout.value: 0s is not a positive duration (give a duration above 0, such as 2s, or leave the timeout out) [R4C-ATR-002]`},
-		{`instances.a.timeout.value=`, `env: instances."a".timeout.value: the value is null (give a duration, or leave the key out) [R4C-REG-005]`},
-		{`instances.a.bulkhead.enabled=yes`, `env: instances."a".bulkhead.enabled: "yes" is not true or false (did you mean true?) [R4C-ATR-006]`},
-		{`instances.a.bulkhead.maxConcurrent="5"`, `env: instances."a".bulkhead.maxConcurrent: "5" is not a whole number (write it without quotes) [R4C-ATR-005]`},
-		{`instances.a.config=slwo`, `env: instances."a".config: unknown config "slwo" (did you mean "slow"?) [R4C-REG-004]`},
-		{`instances." a".critical=true`, `env: instances." a".critical: " a" begins or ends with a space (ids are compared exactly) [R4C-ATR-004]`},
-		{`instances.a.critical=true;instances."a".critical=false`, `env: instances."a".critical: duplicate path (it is set twice in RESILIENCE4CATA_SET) [R4C-REG-003]`},
-		{`instances.a.critical`, `env: "instances.a.critical": there is no "=" after the path (write path=value; path=value) [R4C-REG-001]`},
-		{`instances."a.critical=true`, `env: "instances.\"a.critical=true": a quote is not closed, or holds a wrong escape (write path=value; path=value) [R4C-REG-001]`},
-		{`.a=1`, `env: ".a=1": a word of the path is missing (write path=value; path=value) [R4C-REG-001]`},
-		{`instances.a.critical="true" x`, `env: "instances.a.critical=\"true\" x": something follows the quoted value (write path=value; path=value) [R4C-REG-001]`},
-		{`configs.slow.circuitBreaker.timeWindow=5s`, `env: configs.slow.circuitBreaker.timeWindow: timeWindow together with window (a breaker has one window: remove one of the two) [R4C-ATR-007]`},
+		{`instances.a.tiemout.value=1s`, `RESILIENCE4CATA_SET: instances."a": unknown policy "tiemout" (did you mean "timeout"?) [R4C-REG-002]`},
+		{`instances.a.retry.maxAtempts=1`, `RESILIENCE4CATA_SET: instances."a".retry: unknown key "maxAtempts" (did you mean "maxAttempts"?) [R4C-REG-002]`},
+		{`instances.a.retry.budget.ration=1`, `RESILIENCE4CATA_SET: instances."a".retry.budget: unknown key "ration" (did you mean "ratio"?) [R4C-REG-002]`},
+		{`instances.a.retry.budget=1`, `RESILIENCE4CATA_SET: instances."a".retry.budget: the path ends at a section (go on to a key) [R4C-ATR-005]`},
+		{`instances.a.timeout=1s`, `RESILIENCE4CATA_SET: instances."a".timeout: the path ends at a section (go on to a key, such as .value) [R4C-ATR-005]`},
+		{`instances.a=1s`, `RESILIENCE4CATA_SET: instances."a": the path ends at a section (go on to a key, such as .timeout.value) [R4C-ATR-005]`},
+		{`instances.a.timeout.value.x=1s`, `RESILIENCE4CATA_SET: instances."a".timeout.value: the path goes on after "value" (end it there) [R4C-REG-002]`},
+		{`instances.a.critical.x=true`, `RESILIENCE4CATA_SET: instances."a".critical.x: the path goes on after "critical" (end it there) [R4C-REG-002]`},
+		{`configs.x.critical=true`, `RESILIENCE4CATA_SET: configs.x: unknown policy "critical" (that is a key of instances; configs do not build on one another) [R4C-REG-002]`},
+		{`instance.a.timeout.value=1s`, `RESILIENCE4CATA_SET: unknown key "instance" (did you mean "instances"?) [R4C-REG-002]`},
+		{`instances.a.timeout.value=30`, `RESILIENCE4CATA_SET: instances."a".timeout.value: 30 has no unit (did you mean 30s?) [R4C-ATR-001]`},
+		{`instances.a.timeout.value=0`, `RESILIENCE4CATA_SET: instances."a".timeout.value: 0s is not a positive duration (give a duration above 0, such as 2s, or leave the timeout out) [R4C-ATR-002]`},
+		{`instances.a.timeout.value=`, `RESILIENCE4CATA_SET: instances."a".timeout.value: the value is null (give a duration, or leave the key out) [R4C-REG-005]`},
+		{`instances.a.bulkhead.enabled=yes`, `RESILIENCE4CATA_SET: instances."a".bulkhead.enabled: "yes" is not true or false (did you mean true?) [R4C-ATR-006]`},
+		{`instances.a.bulkhead.maxConcurrent="5"`, `RESILIENCE4CATA_SET: instances."a".bulkhead.maxConcurrent: "5" is not a whole number (write it without quotes) [R4C-ATR-005]`},
+		{`instances.a.config=slwo`, `RESILIENCE4CATA_SET: instances."a".config: unknown config "slwo" (did you mean "slow"?) [R4C-REG-004]`},
+		{`instances." a".critical=true`, `RESILIENCE4CATA_SET: instances." a".critical: " a" begins or ends with a space (ids are compared exactly) [R4C-ATR-004]`},
+		{`instances.a.critical=true;instances."a".critical=false`, `RESILIENCE4CATA_SET: instances."a".critical: duplicate path (it is set twice in RESILIENCE4CATA_SET) [R4C-REG-003]`},
+		{`instances.a.critical`, `RESILIENCE4CATA_SET: "instances.a.critical": there is no "=" after the path (write path=value; path=value) [R4C-REG-001]`},
+		{`instances."a.critical=true`, `RESILIENCE4CATA_SET: "instances.\"a.critical=true": a quote is not closed, or holds a wrong escape (write path=value; path=value) [R4C-REG-001]`},
+		{`.a=1`, `RESILIENCE4CATA_SET: ".a=1": a word of the path is missing (write path=value; path=value) [R4C-REG-001]`},
+		{`instances.a.critical="true" x`, `RESILIENCE4CATA_SET: "instances.a.critical=\"true\" x": something follows the quoted value (write path=value; path=value) [R4C-REG-001]`},
+		{`configs.slow.circuitBreaker.timeWindow=5s`, `RESILIENCE4CATA_SET: configs.slow.circuitBreaker.timeWindow: timeWindow together with window (a breaker has one window: remove one of the two) [R4C-ATR-007]`},
 	} {
 		got, err := c.WithEnv(set(tc.text))
 		if err == nil || err.Error() != tc.want || got != nil {
@@ -117,8 +117,21 @@ func TestMistakesOfTheEnvironmentAreToldTogether(t *testing.T) {
 	if errs := policy.ConfigErrors(err); len(errs) != 3 || errs[0].Code != "R4C-ATR-001" || errs[1].Code != "R4C-REG-001" || errs[2].Code != "R4C-ATR-005" || errs[2].Col != 37 {
 		t.Errorf("three mistakes in order: %v", err)
 	}
+	// So are those that only the merged settings show, and what is left out.
+	merged, err := c.WithEnv(set("configs.default.retry.fullJitter=true;configs.default.retry.jitter=0.5"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = config.Retry(merged, "a", config.Code[retryConfig]{})
+	if errs := policy.ConfigErrors(err); len(errs) != 1 || errs[0].File != config.EnvVariable || errs[0].Code != "R4C-ATR-007" {
+		t.Errorf("a contradiction of merged settings: %v", err)
+	}
+	_, err = c.WithEnv(set(strings.Repeat("x=1;", 2000)))
+	if errs := policy.ConfigErrors(err); len(errs) < 2 || errs[len(errs)-1].File != config.EnvVariable || errs[len(errs)-1].Code != "R4C-REG-006" {
+		t.Errorf("too many mistakes: %d", len(errs))
+	}
 	_, err = c.WithEnv([]string{"RESILIENCE4CATA_SETS=x"})
-	if err == nil || !strings.Contains(err.Error(), `unknown variable "RESILIENCE4CATA_SETS" (did you mean "RESILIENCE4CATA_SET"?)`) {
+	if err == nil || !strings.Contains(err.Error(), `environment: unknown variable "RESILIENCE4CATA_SETS" (did you mean "RESILIENCE4CATA_SET"?)`) {
 		t.Errorf("a misspelled variable: %v", err)
 	}
 }

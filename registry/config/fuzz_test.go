@@ -84,7 +84,7 @@ func FuzzWithEnv(f *testing.F) {
 			t.Fatalf("Config %v and error %v", c, err)
 		}
 		for _, e := range policy.ConfigErrors(err) {
-			if e.Code == "" || e.File != "env" || e.Got == "" {
+			if e.Code == "" || e.File != config.EnvVariable || e.Got == "" {
 				t.Fatalf("%+v", *e)
 			}
 		}

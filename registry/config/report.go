@@ -93,15 +93,18 @@ func (r *report) finish() error {
 			cmp.Compare(a.Code, b.Code), cmp.Compare(a.Got, b.Got),
 		)
 	})
-	joined := make([]error, len(r.errs), len(r.errs)+1)
-	for i, e := range r.errs {
-		joined[i] = e
-	}
 	if r.full {
-		joined = append(joined, &Error{
+		r.errs = append(r.errs, &Error{
 			Code: codeLimit, File: r.file,
 			Got: "there are more than " + strconv.Itoa(maxMistakes) + " mistakes", Hint: "mend these first",
 		})
+	}
+	joined := make([]error, len(r.errs))
+	for i, e := range r.errs {
+		if e.File == envFile {
+			e.File = EnvVariable // the name by which it is found
+		}
+		joined[i] = e
 	}
 	return errors.Join(joined...)
 }
