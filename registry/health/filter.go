@@ -1,7 +1,7 @@
 package health
 
 import (
-	"slices"
+	"strings"
 
 	"resilience4cata.dev/go/registry"
 )
@@ -9,12 +9,21 @@ import (
 // kinds are what a query may ask for, in the words of errors and events.
 var kinds = []string{"pipeline", "timeout", "retry", "ratelimit", "bulkhead", "circuitbreaker"}
 
-// only leaves the rows of one kind, and reports whether there is such a kind.
-// Lists become empty, never null.
-func only(s *registry.Snapshot, kind string) bool {
-	if !slices.Contains(kinds, kind) {
-		return false
+// sections are the same in the words of the configuration.
+var sections = []string{"pipeline", "timeout", "retry", "rateLimiter", "bulkhead", "circuitBreaker"}
+
+// kindOf returns the kind that a query names, "" for none. Case does not matter.
+func kindOf(word string) string {
+	for i, kind := range kinds {
+		if strings.EqualFold(word, kind) || strings.EqualFold(word, sections[i]) {
+			return kind
+		}
 	}
+	return ""
+}
+
+// only leaves the rows of one kind. Lists become empty, never null.
+func only(s *registry.Snapshot, kind string) {
 	if kind != "pipeline" {
 		s.Pipelines = s.Pipelines[:0]
 	}
@@ -33,7 +42,6 @@ func only(s *registry.Snapshot, kind string) bool {
 	if kind != "circuitbreaker" {
 		s.CircuitBreakers = s.CircuitBreakers[:0]
 	}
-	return true
 }
 
 // filter leaves the rows of one id, and reports whether any is left.

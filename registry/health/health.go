@@ -44,9 +44,10 @@ type problem struct {
 // JSON: 503 if the status is [Fail], else 200. A nil reg panics.
 //
 // "?id=" leaves only what has that id, and "?policy=" only one kind of rows:
-// pipeline, timeout, retry, ratelimit, bulkhead or circuitbreaker; both may be
-// combined, and the status is of what is left. An id that the registry does not
-// have is 404, another policy 400. It must not be cached, and says so.
+// pipeline, timeout, retry, rateLimiter, bulkhead or circuitBreaker, in any case,
+// or ratelimit as events have it; both may be combined, and the status is of what
+// is left. An id that the registry does not have is 404, another policy 400. It
+// must not be cached, and says so.
 func Handler(reg *registry.Registry) http.Handler {
 	if reg == nil {
 		panic("health: Handler: reg is nil")
@@ -63,10 +64,12 @@ func serve(reg *registry.Registry, w http.ResponseWriter, req *http.Request) {
 	query := req.URL.Query()
 	s := reg.Snapshot()
 	if query.Has("policy") {
-		if kind := query.Get("policy"); !only(&s, kind) {
-			answer(w, http.StatusBadRequest, problem{Error: "unknown policy " + strconv.Quote(kind) + ": known are " + strings.Join(kinds, ", ")})
+		kind := kindOf(query.Get("policy"))
+		if kind == "" {
+			answer(w, http.StatusBadRequest, problem{Error: "unknown policy " + strconv.Quote(query.Get("policy")) + ": known are " + strings.Join(sections, ", ")})
 			return
 		}
+		only(&s, kind)
 	}
 	if query.Has("id") {
 		if id := query.Get("id"); !filter(&s, id) && !known(reg, id) {
@@ -106,7 +109,7 @@ func report(s registry.Snapshot, critical func(id string) bool) Report {
 	}
 	for i := range s.CircuitBreakers {
 		if b := &s.CircuitBreakers[i]; b.State == "open" {
-			impaired("circuitbreaker", b.ID, "open: next probe in "+strconv.FormatInt(b.RetryAfterMs, 10)+" ms")
+			impaired("circuitbreaker", b.ID, openText(b.RetryAfterMs))
 		}
 	}
 	for i := range s.Pipelines {
@@ -115,6 +118,15 @@ func report(s registry.Snapshot, critical func(id string) bool) Report {
 		}
 	}
 	return r
+}
+
+// openText says when an open breaker lets a probe through. Only of one that was
+// opened by hand is the wait 0, as it is rounded up: nobody knows.
+func openText(retryAfterMs int64) string {
+	if retryAfterMs == 0 {
+		return "open: by hand, until Reset or ForceClosed"
+	}
+	return "open: next probe in " + strconv.FormatInt(retryAfterMs, 10) + " ms"
 }
 
 // answer writes body, which has no values that JSON cannot hold. For HEAD the

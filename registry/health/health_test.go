@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/pipeline"
 	"resilience4cata.dev/go/policy/bulkhead"
 	"resilience4cata.dev/go/policy/circuitbreaker"
@@ -109,7 +110,7 @@ func TestHandler_S4_Status(t *testing.T) {
 
 	breaker, _ := r.CircuitBreaker("a")
 	breaker.ForceOpen()
-	open := health.Reason{Policy: "circuitbreaker", ID: "a", Status: health.Warn, Text: "open: next probe in 0 ms"}
+	open := health.Reason{Policy: "circuitbreaker", ID: "a", Status: health.Warn, Text: "open: by hand, until Reset or ForceClosed"}
 	expect(200, health.Warn, open)
 
 	slots, _ := r.Bulkhead("a")
@@ -121,7 +122,7 @@ func TestHandler_S4_Status(t *testing.T) {
 
 	critical, _ := r.CircuitBreaker("b")
 	critical.ForceOpen()
-	failing := health.Reason{Policy: "circuitbreaker", ID: "b", Status: health.Fail, Text: "open: next probe in 0 ms"}
+	failing := health.Reason{Policy: "circuitbreaker", ID: "b", Status: health.Fail, Text: "open: by hand, until Reset or ForceClosed"}
 	expect(503, health.Fail, full, open, failing)
 	if res, _ := ask(http.MethodGet, "?id=a"); res.StatusCode != 200 {
 		t.Errorf("?id=a is %d: the status is of what is asked for", res.StatusCode)
@@ -138,6 +139,31 @@ func TestHandler_S4_Status(t *testing.T) {
 	close(release)
 	<-f.Work().Done()
 	expect(200, health.Pass)
+}
+
+// A breaker that its samples have opened says when it will try again.
+func TestHandler_S4_AnOpenBreakerSaysWhenTheNextProbeIs(t *testing.T) {
+	clk := clock.NewManual(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	r, err := registry.New(registry.WithClock(clk))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := pipeline.New[int](r, "a").CircuitBreaker(circuitbreaker.MinCalls(1), circuitbreaker.CountWindow(1), circuitbreaker.OpenFor(2*time.Second)).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Run(t.Context(), func(context.Context) error { return errors.New("down") })
+	clk.Advance(2*time.Second - time.Microsecond)
+	ask := server(t, r)
+	_, body := ask(http.MethodGet, "")
+	want := []health.Reason{{Policy: "circuitbreaker", ID: "a", Status: health.Warn, Text: "open: next probe in 1 ms"}}
+	if diff := cmp.Diff(want, read(t, body).Reasons); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	clk.Advance(time.Microsecond)
+	if _, body = ask(http.MethodGet, ""); read(t, body).Status != health.Pass {
+		t.Errorf("half-open: %s", body)
+	}
 }
 
 func TestHandler_S3_TheBodyIsTheSnapshot(t *testing.T) {
@@ -196,7 +222,7 @@ func TestHandler_S4_UnknownID(t *testing.T) {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 	res, body = ask("GET", "?policy=bulkheads")
-	if res.StatusCode != 400 || !strings.Contains(body, "known are pipeline, timeout, retry, ratelimit, bulkhead, circuitbreaker") {
+	if res.StatusCode != 400 || !strings.Contains(body, "known are pipeline, timeout, retry, rateLimiter, bulkhead, circuitBreaker") {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 }
@@ -236,6 +262,11 @@ func TestHandler_S4_Filters(t *testing.T) {
 		"?policy=timeout&id=b":       {"timeouts": 1},
 		"?policy=retry&id=b":         {"retries": 1},
 		"?policy=ratelimit&id=b":     {"rateLimiters": 1},
+		"?policy=rateLimiter&id=b":   {"rateLimiters": 1},
+		"?policy=RATELIMIT&id=b":     {"rateLimiters": 1},
+		"?policy=circuitBreaker":     {"circuitBreakers": 3, "findings": 1},
+		"?policy=circuitbreaker":     {"circuitBreakers": 3, "findings": 1},
+		"?policy=Pipeline":           {"pipelines": 3, "findings": 1},
 		"?policy=pipeline":           {"pipelines": 3, "findings": 1},
 		"?policy=bulkhead&id=shared": {},
 	} {
