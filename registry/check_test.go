@@ -141,8 +141,9 @@ instances:
 	}
 }
 
-// Hints are bounded: two thousand on both sides would be four million pairs.
-func TestCheck_G6_ManyUnusedInstancesAreFoundInBoundedTime(t *testing.T) {
+// Hints are bounded: two thousand on both sides would be four million pairs. So
+// the last ones get none.
+func TestCheck_G6_ManyUnusedInstancesDoNotCostAHintEach(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("instances:\n")
 	for i := range 2000 {
@@ -152,10 +153,9 @@ func TestCheck_G6_ManyUnusedInstancesAreFoundInBoundedTime(t *testing.T) {
 	for i := range 2000 {
 		built(t, pipeline.New[int](r, "an-instance-with-a-long-nome-"+strconv.Itoa(i)))
 	}
-	begin := time.Now()
 	got := r.Check()
-	if took := time.Since(begin); len(got) != 2000 || took > 5*time.Second {
-		t.Errorf("%d findings in %v", len(got), took)
+	if len(got) != 2000 {
+		t.Fatalf("%d findings", len(got))
 	}
 	if !strings.Contains(got[0].Text, "did you mean") || strings.Contains(got[1999].Text, "did you mean") {
 		t.Errorf("%v\n%v", got[0], got[1999])
