@@ -34,9 +34,9 @@ type hooks[T any] struct {
 // panic of fn passes through, and so does runtime.Goexit; both release all that
 // the call held. Execute panics if ctx or fn is nil.
 //
-// From here the call goes down, one method a layer: Execute, retried, attempt
-// (breaker), limited, timed, bulked. Each releases what it took by a defer, so
-// on every way out.
+// From here the call goes down through the layers: Execute, retried, attempt
+// (breaker), admitted (limiter), timed, bulked. Each releases what it took by a
+// defer, so on every way out.
 func (p *Pipeline[T]) Execute(ctx context.Context, fn func(context.Context) (T, error)) (v T, err error) {
 	p.check(ctx, "Execute", fn == nil)
 	return p.execute(ctx, fn, true)
@@ -113,7 +113,7 @@ func (p *Pipeline[T]) retried(ctx context.Context, fn func(context.Context) (T, 
 // attempt asks the circuit breaker, and tells it how the attempt ended.
 func (p *Pipeline[T]) attempt(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
 	if t.layers.Breaker == nil {
-		return p.limited(ctx, t, fn)
+		return p.admitted(ctx, t, fn)
 	}
 	permit, err := t.layers.Breaker.Enter(ctx)
 	if err != nil {
@@ -126,20 +126,24 @@ func (p *Pipeline[T]) attempt(ctx context.Context, t *try, fn func(context.Conte
 			t.probe.failure()
 		}
 	}()
-	v, how, err = p.limited(ctx, t, fn)
+	v, how, err = p.admitted(ctx, t, fn)
 	ended = true
 	p.judge(ctx, t, v, err, how)
 	return v, how, err
 }
 
-// limited takes a permit of the rate limiter. Waiting for it is outside the
+// admitted takes a permit of the rate limiter. Waiting for it is outside the
 // timeout; a permit that was taken stays spent.
-func (p *Pipeline[T]) limited(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
-	if l := t.layers; l.Limiter != nil {
+func (p *Pipeline[T]) admitted(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
+	l := t.layers
+	if l.Limiter != nil {
 		if err := l.Limiter.Enter(ctx, l.LimiterWait, t.until()); err != nil {
 			how, err = refusal(ctx, err)
 			return v, how, err
 		}
+	}
+	if l.Timeout == nil && !t.retrying {
+		return p.bulked(ctx, ctx, t, fn)
 	}
 	return p.timed(ctx, t, fn)
 }
@@ -147,19 +151,17 @@ func (p *Pipeline[T]) limited(ctx context.Context, t *try, fn func(context.Conte
 // timed gives the attempt a context that ends at the attempt's deadline: after
 // the timeout, or when MaxDuration is over, whichever comes first.
 func (p *Pipeline[T]) timed(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
-	if t.layers.Timeout == nil && !t.retrying {
-		return p.bulked(ctx, ctx, t, fn)
-	}
-	var d deadline
-	if !p.deadline(ctx, t, &d) {
+	d, ok := p.deadline(ctx, t)
+	if !ok {
 		return v, outOfTime, nil
 	}
-	if d.plan == nil {
+	plan := d.plan(t)
+	if plan == nil {
 		return p.bulked(ctx, ctx, t, fn)
 	}
-	c := callctx.New(ctx, d.plan)
+	c := callctx.New(ctx, plan)
 	t.link(c)
-	d.arm(c)
+	d.arm(c, t.layers, p.stack.Scope)
 	ended := false
 	defer func() {
 		if !ended { // a panic or Goexit goes on; nothing may stay armed
@@ -169,7 +171,7 @@ func (p *Pipeline[T]) timed(ctx context.Context, t *try, fn func(context.Context
 	v, how, err = p.bulked(ctx, c, t, fn)
 	ended = true
 	if c.Finish() == callctx.Expired {
-		return p.expired(ctx, c, &d, t, v, err, how)
+		return p.expired(ctx, c, d, t, v, err, how)
 	}
 	return v, how, err
 }

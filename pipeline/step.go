@@ -134,11 +134,11 @@ func (c *call[T]) arm(a *attempt[T], m *more[T], fn task[T]) (place scope.Place,
 	if m != nil {
 		t = &m.t
 	}
-	var d deadline
-	if !c.p.deadline(c.ctx(), t, &d) {
+	d, ok := c.p.deadline(c.ctx(), t)
+	if !ok {
 		return place, true, false
 	}
-	plan := d.plan
+	plan := d.plan(t)
 	if plan == nil {
 		plan = c.layers.Attempts
 	}
@@ -148,11 +148,13 @@ func (c *call[T]) arm(a *attempt[T], m *more[T], fn task[T]) (place scope.Place,
 	begun = fn.stage == nil
 	switch {
 	case begun && (d.limit != nil || d.until != 0):
-		d.arm(&a.Context)
+		d.arm(&a.Context, c.layers, c.scope())
 	case d.limit != nil:
 		place = d.limit.Reserve(&a.Context)
+	case d.until != 0:
+		place = c.scope().Reserve(&a.Context, c.layers.Cut.Level)
 	default:
-		place = c.scope().Reserve(&a.Context, d.level)
+		place = c.scope().Reserve(&a.Context, nil)
 	}
 	if m != nil {
 		m.mu.Lock()

@@ -28,7 +28,8 @@ type try struct {
 
 // begin makes t a call under its retry.
 func (t *try) begin() {
-	t.run, t.retrying = t.layers.Retry.Begin(), true
+	t.layers.Retry.BeginIn(&t.run)
+	t.retrying = true
 }
 
 // until is when MaxDuration is over, in the scope's time; 0: never.
@@ -49,22 +50,28 @@ func (t *try) enter() {
 // link makes c the context of the attempt under way.
 func (t *try) link(c *callctx.Context) {
 	t.entered = false
-	switch {
-	case t.probe != nil:
-		t.probe.number = t.number()
-		if t.prev != nil {
-			t.probe.key = t.prev.Key()
-		} else {
-			t.probe.key = new(callctx.Key)
-		}
-		t.probe.Owner = t.probe
-		c.Own(&t.probe.Info)
-	case t.prev != nil:
-		c.Follow(t.prev)
+	if t.probe != nil || t.prev != nil {
+		t.own(c)
 	}
 	if t.retrying {
 		t.prev = c
 	}
+}
+
+// own gives c its owner, which knows the attempt's number and the call's key.
+func (t *try) own(c *callctx.Context) {
+	if t.probe == nil {
+		c.Follow(t.prev)
+		return
+	}
+	t.probe.number = t.number()
+	if t.prev != nil {
+		t.probe.key = t.prev.Key()
+	} else {
+		t.probe.key = new(callctx.Key)
+	}
+	t.probe.Owner = t.probe
+	c.Own(&t.probe.Info)
 }
 
 // giveUp ends a call whose wait for the next attempt was cut short by stop. The
@@ -150,54 +157,55 @@ func (p *Pipeline[T]) decide(ctx context.Context, t *try, v T, err error, how en
 	return zero, how, 0, false, failure
 }
 
-// deadline is what an attempt's context is made with.
+// deadline is what bounds an attempt: its timeout, or MaxDuration if that comes
+// first, or nothing.
 type deadline struct {
-	plan  *callctx.Plan  // nil: the attempt needs no context of its own
-	limit *timeout.Limit // the timeout; nil: none, or MaxDuration comes first
-	level *scope.Level   // of MaxDuration
-	until int64          // MaxDuration's, if it comes first
-	scope *scope.Scope
+	limit *timeout.Limit
+	until int64 // MaxDuration's, in the scope's time; 0: it does not come first
 }
 
-// deadline decides, in d, which deadline bounds an attempt that begins now: equal
-// ones are the timeout's. It reports false when MaxDuration is over already.
-func (p *Pipeline[T]) deadline(ctx context.Context, t *try, d *deadline) bool {
-	d.scope = p.stack.Scope
+// deadline decides what bounds an attempt that begins now: equal deadlines are
+// the timeout's. It reports false when MaxDuration is over already.
+func (p *Pipeline[T]) deadline(ctx context.Context, t *try) (d deadline, ok bool) {
 	if t.layers.Timeout != nil {
-		if d.limit = t.layers.Timeout.For(ctx); d.limit != nil {
-			d.plan = d.limit.Plan
-		}
+		d.limit = t.layers.Timeout.For(ctx)
 	}
 	if until := t.until(); until != 0 {
-		left := until - d.scope.Now()
-		if left <= 0 {
-			return false
-		}
+		left := until - p.stack.Scope.Now()
 		if d.limit == nil || left < int64(d.limit.D) {
-			d.limit, d.until = nil, until
-			d.plan, d.level = t.layers.Cut.Plan, t.layers.Cut.Level
-			return true
+			return deadline{until: until}, left > 0
 		}
 	}
-	if d.plan == nil && t.retrying {
-		d.plan = t.layers.Attempts
+	return d, true
+}
+
+// plan is what the attempt's context is made with; nil: it needs none of its own.
+func (d deadline) plan(t *try) *callctx.Plan {
+	switch {
+	case d.limit != nil:
+		return d.limit.Plan
+	case d.until != 0:
+		return t.layers.Cut.Plan
+	case t.retrying:
+		return t.layers.Attempts
+	default:
+		return nil
 	}
-	return true
 }
 
 // arm starts the deadline for c.
-func (d *deadline) arm(c *callctx.Context) {
+func (d deadline) arm(c *callctx.Context, l *stack.Layers, s *scope.Scope) {
 	switch {
 	case d.limit != nil:
 		d.limit.Arm(c)
 	case d.until != 0:
-		d.scope.ArmUntil(c, d.level, d.until)
+		s.ArmUntil(c, l.Cut.Level, d.until)
 	}
 }
 
 // expired is the end of a sync attempt whose deadline won: whatever the function
 // returned, the caller gets the deadline's error.
-func (p *Pipeline[T]) expired(ctx context.Context, c *callctx.Context, d *deadline, t *try, v T, err error, how ending) (zero T, _ ending, _ error) {
+func (p *Pipeline[T]) expired(ctx context.Context, c *callctx.Context, d deadline, t *try, v T, err error, how ending) (zero T, _ ending, _ error) {
 	if how != returned { // it ended in the bulkhead's queue, or was refused at that instant
 		err = nil
 	} else if err == nil {

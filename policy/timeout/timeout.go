@@ -3,6 +3,7 @@ package timeout
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,8 +20,9 @@ type Policy struct {
 	id       string
 	scope    *scope.Scope
 	retrying bool
+	mu       sync.Mutex // for changes
 	config   atomic.Pointer[Config]
-	limit    atomic.Pointer[Limit] // for Config.Value
+	limit    atomic.Pointer[Limit] // for Config.Value; nil: Config.Func is asked
 	asked    atomic.Pointer[Limit] // for what Config.Func said last
 	timedOut atomic.Uint64
 }
@@ -64,8 +66,17 @@ func (p *Policy) Reconfigure(c Config) error {
 }
 
 func (p *Policy) use(c Config) {
-	p.limit.Store(p.newLimit(c.Value))
-	p.config.Store(&c)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// In this order: who finds no limit finds a function in the config, or looks
+	// again.
+	if c.Func == nil {
+		p.limit.Store(p.newLimit(c.Value))
+		p.config.Store(&c)
+	} else {
+		p.config.Store(&c)
+		p.limit.Store(nil)
+	}
 }
 
 // ID is the instance's id: the pipeline's.
@@ -107,13 +118,20 @@ func (l *Limit) Reserve(c *callctx.Context) scope.Place { return l.scope.Reserve
 // For returns the limit of an attempt that begins now, or nil for none. It asks
 // Config.Func, if there is one, with the caller's context.
 func (p *Policy) For(ctx context.Context) *Limit {
-	if c := p.config.Load(); c.Func != nil {
-		return p.ask(ctx, c)
+	if l := p.limit.Load(); l != nil {
+		return l
 	}
-	return p.limit.Load()
+	return p.ask(ctx)
 }
 
-func (p *Policy) ask(ctx context.Context, c *Config) *Limit {
+func (p *Policy) ask(ctx context.Context) *Limit {
+	c := p.config.Load()
+	for c.Func == nil { // the settings have changed since For looked
+		if l := p.limit.Load(); l != nil {
+			return l
+		}
+		c = p.config.Load()
+	}
 	d := c.Value
 	p.scope.Guard(ctx, kind, p.id, func() { d = c.Func(ctx) })
 	if d <= 0 {
