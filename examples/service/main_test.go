@@ -37,7 +37,7 @@ func TestDemo_DrivesItselfAndEnds(t *testing.T) {
 		"slow     504 ",
 		`instances."reports".bulkhead.maxConcurrent = 4, from resilience.yaml:`,
 		"failureRatio: 5 is out of range",
-		"did you mean 250s?",
+		"did you mean 250ms or 250s?",
 		`did you mean "maxConcurrent"?`,
 		"limit 4, in use 0",
 		"Started:6 Succeeded:2",
