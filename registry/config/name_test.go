@@ -1,12 +1,15 @@
 package config_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/policy/ratelimit"
+	"resilience4cata.dev/go/policy/retry"
 	"resilience4cata.dev/go/registry/config"
 )
 
@@ -85,5 +88,28 @@ func TestSectionsThatCannotApplyAreRefused(t *testing.T) {
 	}
 	if got, err := config.RateLimit(c, "c", config.Code[rateConfig]{}); err != nil || got.Name != "" {
 		t.Errorf("name %q, %v; want none: it is the instance's own", got.Name, err)
+	}
+}
+
+// G-1: an id is legal in a configuration if and only if it is in code. The two
+// have their own check, since what may be imported here leaves no common place.
+func TestIDs_G1_AreLegalHereIfTheyAreInCode(t *testing.T) {
+	ids := []string{
+		"a", "a b", "com.acme.ReportApi#build(java.lang.String)", "a;b=c", "\u00e4", "\u3000", "a\u3000b", "\U0001f600", "\u200b", "a\u200bb", "a\u00a0", "\u00ad", "\ufeffa", "\ufffd",
+		"", " ", " a", "a ", "a\t", "\n", "a\nb", "a\x00b", "a\x7f", "\xff", "a\xc3", "\u0085", "a\u2028b", "\ue000", "a\u0301",
+	}
+	legal := 0
+	for _, id := range ids {
+		_, inCode := retry.New(id, retry.Default(), clock.System())
+		_, here := (*config.Config)(nil).WithEnv(set("instances." + strconv.Quote(id) + ".critical=true"))
+		if (here == nil) != (inCode == nil) {
+			t.Errorf("%q: %v, in code %v", id, here, inCode)
+		}
+		if here == nil {
+			legal++
+		}
+	}
+	if legal < 5 || legal > len(ids)-5 {
+		t.Errorf("%d of %d are legal", legal, len(ids))
 	}
 }
