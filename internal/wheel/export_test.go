@@ -18,6 +18,18 @@ func (w *Wheel[E, P]) Spawn(f func(func())) { w.spawn, w.finally = f, f }
 // TickNow runs a tick out of turn.
 func (w *Wheel[E, P]) TickNow() { w.enter() }
 
+// CountNow makes the next tick begin a census.
+func (w *Wheel[E, P]) CountNow() { w.tick.countAt = 0 }
+
+// Count makes a whole census out of turn. Nothing else may tick meanwhile.
+func (w *Wheel[E, P]) Count() {
+	w.CountNow()
+	w.TickNow()
+	for w.tick.counting {
+		w.TickNow()
+	}
+}
+
 // TickLen is the length of a tick in nanoseconds.
 func (w *Wheel[E, P]) TickLen() int64 { return w.tickLen() }
 

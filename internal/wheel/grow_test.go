@@ -161,9 +161,7 @@ func TestNoEntryIsLostWhileSegmentsAreDropped(t *testing.T) {
 		for _, blocks := range []int{16, 4, 64, 4} {
 			before := l.Segments()
 			l.Replace(blocks)
-			for range 3 {
-				w.TickNow()
-			}
+			w.Count()
 			if l.Segments() <= before {
 				drops++
 			}
@@ -193,39 +191,40 @@ func TestStaleArmKeepsItsSegmentOrLeaves(t *testing.T) {
 			c.slot = publish(c)
 		}
 		l.Replace(l.Blocks() * 4)
-		if stage == 1 { // before a pass
+		if stage == 1 { // before a census
 			c.slot = publish(c)
 		}
 		if stage < 2 {
-			keepBusy(o, w, 100*time.Duration(w.TickLen()))
+			w.Count()
 		}
-		if stage == 2 { // in mid-pass, behind its back
-			blocks := l.Blocks() / 4
-			for range (blocks-int(w.Ticks())%blocks)%blocks + blocks - 1 {
-				arm(w, new(call), time.Second).finish() // it must tick on
-				w.TickNow()
-			}
+		if stage == 2 { // in the middle of a census, behind its back
+			w.CountNow()
+			w.TickNow()
 			c.slot = publish(c)
 			if l.Segments() != 2 {
 				t.Fatal("dropped too early for this test")
 			}
 		}
 		if stage == 3 { // too late
-			keepBusy(o, w, 100*time.Duration(w.TickLen()))
+			w.Count()
 			if l.Segments() != 1 {
 				t.Fatal("an empty old segment was not dropped")
 			}
 			c.slot = publish(c)
 		}
 		stays := kept()
-		keepBusy(o, w, 100*time.Duration(w.TickLen()))
+		for range 4 {
+			w.TickNow() // goes through with what has begun
+		}
+		w.Count()
 		found := false
 		w.Each(func(e *call, _ *atomic.Pointer[call]) { found = found || e == c })
 		if want := stage < 3; stays != want || found != want {
 			t.Errorf("stage %d: may stay %v, found %v, want %v", stage, stays, found, want)
 		}
 		if c.finish(); stage < 3 {
-			keepBusy(o, w, 3*time.Second)
+			w.Count()
+			w.Count()
 			if l.Segments() != 1 {
 				t.Errorf("stage %d: %d segments in the end", stage, l.Segments())
 			}

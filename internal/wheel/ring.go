@@ -2,9 +2,9 @@ package wheel
 
 import "sync/atomic"
 
-// ringLen is for how many ticks their times are remembered. The sweep fixes
+// ringLen is for how many ticks their times are remembered. The chores fix
 // every deadline that still refers to a tick within half of it; 4096 leaves each
-// sweep 2 s at the finest tick, and costs 32 KiB.
+// round 2 s at the finest tick, and costs 32 KiB.
 const ringLen = 4096
 
 // ring remembers when the latest ticks were. Tick k alone writes, in the order
@@ -28,7 +28,7 @@ func (r *ring) publish(k, n int64) {
 // not published its time yet. If the ring has lost it, after returns the time of
 // a later tick: a deadline computed from it is later, never earlier.
 //
-// How much later? The sweep looks at every slot within ringLen/2 ticks of its
+// How much later? Fixing comes to every slot within ringLen/2 ticks of its
 // entry's publication, so whoever still asks for a lost tick is an entry whose
 // goroutine stood still between Start and Arm; and the tick that stands in, 3/4
 // of the ring ago, came before the publication. The entry is late by no more

@@ -12,7 +12,7 @@ const (
 
 	// fresh is the lowest bit of a block's word; the rest is the bound, rounded
 	// down to even. It says that entries may have come into the block since the
-	// sweep last fixed deadlines there.
+	// tick's chores last fixed deadlines there.
 	fresh = 1
 
 	groupBits = 6
@@ -41,7 +41,9 @@ type segment[E any] struct {
 	// longer the current one.
 	pins atomic.Int64
 
-	pass pass[E] // the tick's
+	// The tick's.
+	fixing int // the block whose deadlines are fixed next
+	count  count[E]
 }
 
 func newSegment[E any](blocks int) *segment[E] {

@@ -19,8 +19,12 @@ type tickState[E any] struct {
 	last  int64 // the time of the latest tick
 	idle  int   // ticks in a row without an arm
 	trust int64 // ticks may be punctual again from this time on
-	pause int64 // how long a quiet wheel waits between chores
 	due   []due[E]
+
+	// The census: see there.
+	counting bool
+	countAt  int64 // when the next one begins
+	pause    int64 // from one to the next
 }
 
 // due is an entry to expire.
@@ -48,6 +52,7 @@ func (w *Wheel[E, P]) runTick() (rest func()) {
 		// be long until the next tick.
 		w.hot.coarse.Store(-1)
 		w.tick.pause = minPause
+		w.tick.countAt = min(w.tick.countAt, w.tick.last+minPause)
 	}
 
 	// Count, then read the clock: whoever has seen a lower number started
@@ -70,7 +75,8 @@ func (w *Wheel[E, P]) runTick() (rest func()) {
 	for i := range w.levels {
 		low = min(low, w.scan(&w.levels[i], v))
 	}
-	chores := w.sweepAll(v, stay)
+	w.fixAll(v)
+	chores := w.census(v)
 	if w.want.Load() && w.tick.trust > n { // see stays
 		chores = min(chores, w.tick.trust)
 	}
@@ -117,7 +123,7 @@ func (w *Wheel[E, P]) stays(tick int64) bool {
 // view is what a tick knows: its number, its time, and the length of a tick.
 type view struct{ k, n, tick int64 }
 
-// long reports whether the sweep must fix deadlines of a level, because its
+// long reports whether deadlines of a level must be fixed by the chores, because its
 // entries may outlive the ring's memory of the tick they refer to. An eighth of
 // the ring leaves room for ticks out of turn, and for a tick that has just
 // become shorter.
@@ -179,7 +185,7 @@ func (w *Wheel[E, P]) scanBlock(seg *segment[E], b int, v view, long bool) int64
 		if e == nil || e == w.firing {
 			continue
 		}
-		seg.pass.seen = true
+		seg.count.seen = true
 		d, loose := w.look(e, &slots[i], v, long)
 		bound = min(bound, d)
 		if loose {
