@@ -391,7 +391,8 @@ func TestField_BH11_B3_CancelledAtTheMomentOfTheGrant(t *testing.T) {
 					t.Fatalf("round %d: ran %v, %v", round, ran.Load(), err)
 				}
 				cancel()
-				for slots.Snapshot().InUse != 0 { // async: the slot stands for running work
+				// Async: the slot stands for running work, which is abandoned a little longer.
+				for slots.Snapshot().InUse != 0 || w.pipeline("x").Abandoned.Running != 0 {
 					runtime.Gosched()
 				}
 			}
