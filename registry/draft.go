@@ -92,7 +92,7 @@ func (d *drafts[C, P]) make(s *scope.Scope, m *mistakes) {
 		if in := d.wanted[id]; d.old[id] == nil {
 			p, err := d.kind.make(s, id, in.config)
 			m.take(err)
-			in.policy, in.applied = p, in.config
+			in.policy = p
 		}
 	}
 }
@@ -130,14 +130,14 @@ func (d *drafts[C, P]) commit(r *Registry, apply []func()) []func() {
 func (in *instance[C, P]) apply(r *Registry) {
 	for {
 		r.mu.Lock()
-		c, old, changes := in.config, in.applied, in.changes
+		c, changes := in.config, in.changes
 		r.mu.Unlock()
 		// The settings were validated: there is no error.
-		_ = in.policy.Reconfigure(in.kind.live(c, old, in.policy.Config()))
+		_ = in.policy.Reconfigure(c)
 		r.mu.Lock()
 		done := changes == in.changes
 		if done {
-			in.applied = c
+			in.applied = changes
 		}
 		r.mu.Unlock()
 		if done {

@@ -60,7 +60,9 @@ func explain[C any, P shared[C]](all []Setting, have instances[C, P], l *layer[C
 		}
 	}
 	var runtime map[string]string
-	if set != nil {
+	// While a reload puts other values in force, those are not a handle's that are
+	// still, or already, there.
+	if set != nil && in.applied == in.changes {
 		runtime = set(used)
 	}
 	for _, s := range settings {

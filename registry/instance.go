@@ -28,13 +28,10 @@ type kind[C any, P shared[C]] struct {
 
 	// keep puts the instance's functions in from into c if c has none.
 	keep func(c *C, from C)
-
-	// live makes c, the settings that a file has now, what is to be in force: a
-	// value that a handle changed stays, unless it has changed since old.
-	live func(c, old, current C) C
 }
 
-// shared is what the policies of all kinds have in common.
+// shared is what the policies of all kinds have in common. Reconfigure keeps a
+// value that a handle has set, unless c has another one than was given before.
 type shared[C any] interface {
 	Config() C
 	Reconfigure(c C) error
@@ -49,8 +46,8 @@ type instance[C any, P shared[C]] struct {
 	policy   P
 	settings []config.Setting // of config, with their origins
 	config   C                // the wanted settings, without what handles changed
-	applied  C                // those of them that were put in force last
 	changes  uint64           // of config
+	applied  uint64           // those changes that are in force
 }
 
 // instances are those of one kind, by id.

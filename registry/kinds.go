@@ -31,7 +31,6 @@ var retries = kind[retry.Config, *retry.Policy]{
 			c.Rand = from.Rand
 		}
 	},
-	live: asConfigured[retry.Config],
 }
 
 var breakers = kind[circuitbreaker.Config, *circuitbreaker.Policy]{
@@ -49,7 +48,6 @@ var breakers = kind[circuitbreaker.Config, *circuitbreaker.Policy]{
 			c.Ignore = slices.Clone(from.Ignore)
 		}
 	},
-	live: asConfigured[circuitbreaker.Config],
 }
 
 var limiters = kind[ratelimit.Config, *ratelimit.Policy]{
@@ -59,20 +57,8 @@ var limiters = kind[ratelimit.Config, *ratelimit.Policy]{
 	functions: noFunctions[ratelimit.Config],
 	rules:     noRules[ratelimit.Config],
 	keep:      func(*ratelimit.Config, ratelimit.Config) {},
-	// SetRate changes the settings themselves. A number of permits means nothing
-	// without its period: those two stay together, or change together.
-	live: func(c, old, current ratelimit.Config) ratelimit.Config {
-		if c.Limit == old.Limit && c.Period == old.Period {
-			c.Limit, c.Period = current.Limit, current.Period
-		}
-		if c.Burst == old.Burst {
-			c.Burst = current.Burst
-		}
-		return c
-	},
 }
 
-// A bulkhead itself keeps the limit that a handle has set.
 var bulkheads = kind[bulkhead.Config, *bulkhead.Policy]{
 	name: "bulkhead", section: "bulkhead",
 	layer: []string{"maxWait", "freeOnTimeout"}, required: []string{"maxConcurrent"},
@@ -80,7 +66,6 @@ var bulkheads = kind[bulkhead.Config, *bulkhead.Policy]{
 	functions: noFunctions[bulkhead.Config],
 	rules:     noRules[bulkhead.Config],
 	keep:      func(*bulkhead.Config, bulkhead.Config) {},
-	live:      asConfigured[bulkhead.Config],
 }
 
 var timeouts = kind[timeout.Config, *timeout.Policy]{
@@ -92,9 +77,8 @@ var timeouts = kind[timeout.Config, *timeout.Policy]{
 	},
 }
 
-func asConfigured[C any](c, _, _ C) C { return c }
-func noFunctions[C any](C) []string   { return nil }
-func noRules[C any](_, _ C) []string  { return nil }
+func noFunctions[C any](C) []string  { return nil }
+func noRules[C any](_, _ C) []string { return nil }
 
 type named struct {
 	name string

@@ -35,15 +35,34 @@ func (p *Policy) wake(b *batch, ours bool) {
 	for w := b.inline.Pop(); w != nil; w = b.inline.Pop() {
 		w.Wake()
 	}
-	for i := 0; b.async.Len() > 0; i++ {
-		w := b.async.Pop()
-		if w.State() == waitq.Refused && errors.Is(w.Err(), ErrLimited) {
-			b.tells[i]()
-		}
-		if p.scope.System() && (!ours || b.async.Len() > 0) {
-			go w.Wake()
-		} else {
-			w.Wake()
-		}
+	for b.async.Len() > 0 {
+		p.wakeAsync(b, ours)
 	}
+}
+
+// wakeAsync wakes the first of those from EnterAsync, and all others if that ends
+// the goroutine.
+func (p *Policy) wakeAsync(b *batch, ours bool) {
+	w, tell := b.async.Pop(), b.tells[0]
+	b.tells = b.tells[1:]
+	woken, finished := false, false
+	defer func() {
+		if finished {
+			return
+		}
+		if !woken { // the listener did it
+			go w.Wake()
+		}
+		p.wake(b, ours)
+	}()
+	if w.State() == waitq.Refused && errors.Is(w.Err(), ErrLimited) {
+		tell()
+	}
+	woken = true
+	if p.scope.System() && (!ours || b.async.Len() > 0) {
+		go w.Wake()
+	} else {
+		w.Wake()
+	}
+	finished = true
 }

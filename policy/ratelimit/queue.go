@@ -55,9 +55,7 @@ func (p *Policy) due(b *bucket) int64 {
 // Differences of readings wrap around, so that any two of them will do.
 func (p *Policy) locate(now int64) (b *bucket, at int64) {
 	b = p.current.Load()
-	if p.shift != 0 && p.plausible(b, now-b.base) {
-		p.shift = 0
-	}
+	p.shift = p.behind(b, now)
 	t := now + p.shift - b.base
 	if t > b.reach {
 		b = p.rebase(b, t)
@@ -68,6 +66,15 @@ func (p *Policy) locate(now int64) (b *bucket, at int64) {
 		p.shift = b.base + t - now
 	}
 	return b, t * b.scale
+}
+
+// behind is by how much the clock is behind the bucket still: not at all once it
+// has caught up.
+func (p *Policy) behind(b *bucket, now int64) (shift int64) {
+	if p.shift != 0 && p.plausible(b, now-b.base) {
+		return 0
+	}
+	return p.shift
 }
 
 // plausible reports whether the time t after b's base can have come after all
@@ -140,7 +147,7 @@ func (p *Policy) enter(ctx context.Context, latest int64, w *waitq.Waiter) (a ad
 // asked before the lock is taken: a context is code of others.
 func (p *Policy) latest(ctx context.Context, now int64, maxWait time.Duration, until int64) int64 {
 	if maxWait <= 0 {
-		return now
+		return math.MinInt64 // and not now: the clock may go back until the lock is taken
 	}
 	latest := add(now, maxWait)
 	if until != 0 {

@@ -41,6 +41,7 @@ type Policy struct {
 	timer  clock.Timer              // pending for the first in the queue; nil when it is empty
 	armed  uint64                   // which timer that is: a late call of an earlier one does nothing
 	closed bool                     // sealed for ever
+	given  Config                   // by New or Reconfigure last, whatever SetRate did
 }
 
 // Counters of Policy.counts.
@@ -65,7 +66,7 @@ func NewIn(s *scope.Scope, id string, c Config) (*Policy, error) {
 	if err := setting.Named(errors.Join(setting.ID(kind, id, "id"), c.Validate()), id); err != nil {
 		return nil, err
 	}
-	p := &Policy{id: id, scope: s, counts: stripe.New()}
+	p := &Policy{id: id, scope: s, counts: stripe.New(), given: c}
 	b := newBucket(&c, s.Now())
 	b.tat.Store(0)
 	p.current.Store(b)
@@ -223,10 +224,26 @@ func (p *Policy) SetRate(n int, period time.Duration, burst int) error {
 	})
 }
 
-// Reconfigure replaces all settings, as [Policy.SetRate] does. Those who wait
-// keep the longest wait with which they came.
+// Reconfigure puts c in force as [Policy.SetRate] does, for the registry's Reload.
+// A rate that was set by SetRate stays if Limit and Period are what they were
+// before, and so does a burst if Burst is. Those who wait keep the longest wait
+// with which they came.
 func (p *Policy) Reconfigure(c Config) error {
-	return p.change(func(Config) Config { return c })
+	if err := c.Validate(); err != nil {
+		return setting.Named(err, p.id)
+	}
+	return p.change(func(now Config) Config {
+		given, next := p.given, c
+		p.given = c
+		// A number of permits means nothing without its period.
+		if c.Limit == given.Limit && c.Period == given.Period {
+			next.Limit, next.Period = now.Limit, now.Period
+		}
+		if c.Burst == given.Burst {
+			next.Burst = now.Burst
+		}
+		return next
+	})
 }
 
 // answer counts the outcome of a call that need not wait, and returns it. A wait

@@ -36,18 +36,26 @@ func (p *Policy) replan(c *Config, woken *batch) {
 	// number of permits.
 	behind := max(0, debt-old.fill)
 	p.tat = b.convert(debt-behind, old) + int64(old.duration(behind))*b.scale
-	if raised := b.fill/b.cost - old.fill/old.cost; raised > 0 && waiting > 0 {
-		p.tat = max(0, p.tat-min(raised, waiting)*b.cost)
-	}
 	p.current.Store(b)
 
+	raised := b.fill/b.cost - old.fill/old.cost // permits for those who are first
 	var keep waitq.Queue
-	refused := 0
+	granted, refused := 0, 0
 	for w := p.queue.Front(); w != nil; w = p.queue.Front() {
 		p.queue.Remove(w)
 		keep.Push(w)
 	}
 	for w := keep.Pop(); w != nil; w = keep.Pop() {
+		tell := p.async[w]
+		// A permit goes to who takes it, and not to a place: one who has left
+		// and is still here must not leave it to the next to come.
+		if raised > 0 && w.Grant() {
+			raised--
+			granted++
+			p.remove(w)
+			woken.add(w, tell)
+			continue
+		}
 		if w.State() != waitq.Waiting {
 			p.remove(w) // it has left, and will not find itself here
 			continue
@@ -59,14 +67,15 @@ func (p *Policy) replan(c *Config, woken *batch) {
 			p.tat += b.cost
 			continue
 		}
-		tell := p.async[w]
 		p.remove(w)
 		if w.Refuse(&Error{Instance: p.id, Wait: wait}) {
 			refused++
 			woken.add(w, tell)
 		}
 	}
-	p.counts.Line()[rejected].Add(uint64(refused))
+	line := p.counts.Line()
+	line[admitted].Add(uint64(granted))
+	line[rejected].Add(uint64(refused))
 	p.grant(b, 0, woken)
 	p.arm(b, 0)
 }

@@ -51,7 +51,7 @@ func (p *Policy) Snapshot() Snapshot {
 		if tat = b.tat.Load(); tat == sealed {
 			tat = p.tat
 		}
-		now += p.shift
+		now += p.behind(b, now)
 		s.Waiting = p.queue.Len()
 		p.mu.Unlock()
 	}
