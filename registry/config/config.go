@@ -62,15 +62,15 @@ func (c *Config) Critical(id string) bool {
 	return critical
 }
 
-// Position returns where the section of the instance begins; "env" without a
-// line if the environment made it, nothing if there is none. Line and column
-// begin at 1.
+// Position returns where the section of the instance begins: for the file
+// [EnvVariable], without a line, if the environment made it, and nothing if there
+// is none. Line and column begin at 1.
 func (c *Config) Position(id string) (file string, line, col int) {
 	e := c.instance(id)
 	if e == nil {
 		return "", 0, 0
 	}
-	return e.file, e.line, e.col
+	return e.source(), e.line, e.col
 }
 
 // Nearest returns the id of the instance that id was most likely meant to be, or

@@ -59,8 +59,8 @@ func TestEnvironmentReplacesAndAdds(t *testing.T) {
 	if got := b[`instances."b;.=".timeout.value`]; got.Value != "1s" || got.Origin != "resilience.yaml:1" {
 		t.Errorf("config set in the environment: %+v", got)
 	}
-	if file, line, _ := e.Position("b;.="); file != "env" || line != 0 {
-		t.Errorf("Position = %s:%d, want env", file, line)
+	if file, line, _ := e.Position("b;.="); file != config.EnvVariable || line != 0 {
+		t.Errorf("Position = %s:%d, want %s", file, line, config.EnvVariable)
 	}
 	if before := settings(t, c, "a")[`instances."a".timeout.value`]; before.Value != "2s" {
 		t.Errorf("the receiver was changed: %+v", before)

@@ -101,9 +101,7 @@ func (r *report) finish() error {
 	}
 	joined := make([]error, len(r.errs))
 	for i, e := range r.errs {
-		if e.File == envFile {
-			e.File = EnvVariable // the name by which it is found
-		}
+		e.File = sourceOf(e.File)
 		joined[i] = e
 	}
 	return errors.Join(joined...)

@@ -91,7 +91,7 @@ var sections = [...]section{
 			{
 				key: "factor", kind: kindFloat, in: atLeast0, initial: "2", layer: true, code: codeRange,
 				synonyms: []string{"multiplier", "exponentialBackoffMultiplier"},
-				doc:      "What an exponential delay is multiplied by after each attempt; then at least 1.",
+				doc:      "What an exponential delay is multiplied by after each attempt; at least 1 if backoff is exponential.",
 			},
 			{
 				key: "maxDelay", kind: kindDuration, in: atLeast0, initial: "30s", layer: true, code: codeRange,

@@ -24,6 +24,17 @@ func (o origin) String() string {
 	return o.file + ":" + strconv.Itoa(o.line)
 }
 
+// source is the file as mistakes have it: of the environment the variable, which
+// is the name by which it is found.
+func (o origin) source() string { return sourceOf(o.file) }
+
+func sourceOf(file string) string {
+	if file == envFile {
+		return EnvVariable
+	}
+	return file
+}
+
 // setting is one value that was given for an attribute.
 type setting struct {
 	attr  *attribute
