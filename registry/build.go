@@ -37,7 +37,7 @@ func (r *Registry) Build(spec stack.Spec, check stack.Check) (*stack.Stack, erro
 	if known != nil {
 		p.compare(known, &m)
 	} else {
-		draft.add(p.resolved, spec.Place, &m)
+		draft.add(spec.ID, p.resolved, spec.Place, &m)
 	}
 	refused := false
 	if check != nil {

@@ -74,13 +74,13 @@ func (v *view) check(c *config.Config) []Finding {
 	return all
 }
 
-// sharing reports whether an instance is used by more than one pipeline.
+// sharing reports whether more than one pipeline uses an instance now.
 func (v *view) sharing() func(kind, id string) bool {
 	type instance struct{ kind, id string }
 	users := map[instance]int{}
 	for i := range v.pipelines {
-		v.pipelines[i].eachLayer(func(kind, id string, built, _ bool) {
-			if built {
+		v.pipelines[i].eachLayer(func(kind, id string, _, on bool) {
+			if on {
 				users[instance{kind, id}]++
 			}
 		})
@@ -127,7 +127,7 @@ func (v *view) unused(c *config.Config) []Finding {
 
 func bulkheadWait(p *viewed, _ func(kind, id string) bool) string {
 	wait := p.bulkhead.Config.MaxWait
-	if !p.bulkhead.on || wait <= 0 {
+	if !p.bulkhead.on || wait <= 0 || p.slots.Queue == 0 {
 		return ""
 	}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/setting"
 	"resilience4cata.dev/go/policy/bulkhead"
 	"resilience4cata.dev/go/policy/circuitbreaker"
 	"resilience4cata.dev/go/policy/ratelimit"
@@ -28,6 +29,7 @@ type drafts[C any, P shared[C]] struct {
 	kind   *kind[C, P]
 	old    instances[C, P]
 	again  bool                       // a reload: old ones are wanted anew
+	makers map[string]*layer[C]       // of those in wanted, and in a reload of old ones
 	wanted map[string]*instance[C, P] // new, or with new settings
 }
 
@@ -35,23 +37,46 @@ type drafts[C any, P shared[C]] struct {
 func (r *Registry) newDraft(c *config.Config, again bool) *draft {
 	return &draft{
 		config:    c,
-		retries:   drafts[retry.Config, *retry.Policy]{&retries, r.retries, again, nil},
-		breakers:  drafts[circuitbreaker.Config, *circuitbreaker.Policy]{&breakers, r.breakers, again, nil},
-		limiters:  drafts[ratelimit.Config, *ratelimit.Policy]{&limiters, r.limiters, again, nil},
-		bulkheads: drafts[bulkhead.Config, *bulkhead.Policy]{&bulkheads, r.bulkheads, again, nil},
+		retries:   drafts[retry.Config, *retry.Policy]{kind: &retries, old: r.retries, again: again},
+		breakers:  drafts[circuitbreaker.Config, *circuitbreaker.Policy]{kind: &breakers, old: r.breakers, again: again},
+		limiters:  drafts[ratelimit.Config, *ratelimit.Policy]{kind: &limiters, old: r.limiters, again: again},
+		bulkheads: drafts[bulkhead.Config, *bulkhead.Policy]{kind: &bulkheads, old: r.bulkheads, again: again},
 	}
 }
 
-// add adds what a pipeline needs that is built at place.
-func (d *draft) add(p *resolved, place string, m *mistakes) {
-	d.retries.add(d.config, &p.retry, place, m)
-	d.breakers.add(d.config, &p.breaker, place, m)
-	d.limiters.add(d.config, &p.limiter, place, m)
-	m.take(p.timeout.err)
-	d.bulkheads.add(d.config, &p.bulkhead, place, m)
+// remember notes, before a reload adds anything, which instances the pipeline id
+// has made.
+func (d *draft) remember(id string, p *resolved) {
+	d.retries.remember(id, &p.retry)
+	d.breakers.remember(id, &p.breaker)
+	d.limiters.remember(id, &p.limiter)
+	d.bulkheads.remember(id, &p.bulkhead)
 }
 
-func (d *drafts[C, P]) add(c *config.Config, l *layer[C], place string, m *mistakes) {
+func (d *drafts[C, P]) remember(id string, l *layer[C]) {
+	if old := d.old[l.id]; !l.built || old == nil || old.maker != id {
+		return
+	}
+	d.made(l)
+}
+
+func (d *drafts[C, P]) made(l *layer[C]) {
+	if d.makers == nil {
+		d.makers = map[string]*layer[C]{}
+	}
+	d.makers[l.id] = l
+}
+
+// add adds what the pipeline id needs that is built at place.
+func (d *draft) add(id string, p *resolved, place string, m *mistakes) {
+	d.retries.add(d.config, id, &p.retry, place, m)
+	d.breakers.add(d.config, id, &p.breaker, place, m)
+	d.limiters.add(d.config, id, &p.limiter, place, m)
+	m.take(p.timeout.err)
+	d.bulkheads.add(d.config, id, &p.bulkhead, place, m)
+}
+
+func (d *drafts[C, P]) add(c *config.Config, id string, l *layer[C], place string, m *mistakes) {
 	if !l.built {
 		return
 	}
@@ -63,20 +88,39 @@ func (d *drafts[C, P]) add(c *config.Config, l *layer[C], place string, m *mista
 	if in == nil && !d.again {
 		in = d.old[l.id]
 	}
-	if in != nil {
-		d.kind.join(c, l, place, in, m)
-		return
+	if in == nil {
+		in = d.want(c, id, l, place, m)
 	}
-	m.take(l.err)
-	in = &instance[C, P]{kind: d.kind, id: l.id, place: place, settings: l.Settings, config: l.Config}
-	if old := d.old[l.id]; old != nil {
-		in.place = old.place
+	if d.makers[l.id] != l {
+		d.kind.join(c, l, place, in, m)
+	}
+}
+
+// want adds the instance that the layer l of the pipeline id uses. What there is
+// already is what its maker says, which may have been built later, as its layer
+// was switched on later. If that is switched off now, it still speaks for those
+// that only name the instance.
+func (d *drafts[C, P]) want(c *config.Config, id string, l *layer[C], place string, m *mistakes) *instance[C, P] {
+	old := d.old[l.id]
+	if maker := d.makers[l.id]; maker != nil && (maker.on || !d.kind.says(c, l)) {
+		l = maker
+	}
+	if l.on {
+		m.take(l.err)
+	} else {
+		m.take(setting.Named(d.kind.validate(l.Config), l.id))
+	}
+	in := &instance[C, P]{kind: d.kind, id: l.id, maker: id, place: place, settings: l.Settings, config: l.Config}
+	if old != nil {
+		in.maker, in.place = old.maker, old.place
 		d.kind.keep(&in.config, old.config)
 	}
 	if d.wanted == nil {
 		d.wanted = map[string]*instance[C, P]{}
 	}
 	d.wanted[l.id] = in
+	d.made(l)
+	return in
 }
 
 // make makes the policies that are not there yet, which nobody sees until commit.

@@ -20,6 +20,8 @@ type kind[C any, P shared[C]] struct {
 	merge func(c *config.Config, id string, code config.Code[C]) (config.Effective[C], error)
 	make  func(s *scope.Scope, id string, c C) (P, error)
 
+	validate func(c C) error
+
 	// functions are the names of the functions and lists of errors in c that
 	// belong to the instance; rules of those in c that belong to the layer and
 	// are not known to be the same as first's.
@@ -42,6 +44,7 @@ type shared[C any] interface {
 type instance[C any, P shared[C]] struct {
 	kind     *kind[C, P]
 	id       string
+	maker    string // the pipeline that made it
 	place    string // where it was made
 	policy   P
 	settings []config.Setting // of config, with their origins

@@ -13,7 +13,7 @@ import (
 
 var retries = kind[retry.Config, *retry.Policy]{
 	name: "retry", section: "retry",
-	merge: config.Retry, make: retry.NewIn,
+	merge: config.Retry, make: retry.NewIn, validate: retry.Config.Validate,
 	functions: func(c retry.Config) []string {
 		return given(named{"delayFunc", c.DelayFunc != nil}, named{"rand", c.Rand != nil})
 	},
@@ -35,7 +35,7 @@ var retries = kind[retry.Config, *retry.Policy]{
 
 var breakers = kind[circuitbreaker.Config, *circuitbreaker.Policy]{
 	name: "circuitbreaker", section: "circuitBreaker",
-	merge: config.CircuitBreaker, make: circuitbreaker.NewIn,
+	merge: config.CircuitBreaker, make: circuitbreaker.NewIn, validate: circuitbreaker.Config.Validate,
 	functions: func(c circuitbreaker.Config) []string {
 		return given(named{"failIf", c.FailIf != nil}, named{"ignore", len(c.Ignore) > 0})
 	},
@@ -53,7 +53,7 @@ var breakers = kind[circuitbreaker.Config, *circuitbreaker.Policy]{
 var limiters = kind[ratelimit.Config, *ratelimit.Policy]{
 	name: "ratelimit", section: "rateLimiter",
 	layer: []string{"maxWait"}, required: []string{"limit", "burst"},
-	merge: config.RateLimit, make: ratelimit.NewIn,
+	merge: config.RateLimit, make: ratelimit.NewIn, validate: ratelimit.Config.Validate,
 	functions: noFunctions[ratelimit.Config],
 	rules:     noRules[ratelimit.Config],
 	keep:      func(*ratelimit.Config, ratelimit.Config) {},
@@ -62,7 +62,7 @@ var limiters = kind[ratelimit.Config, *ratelimit.Policy]{
 var bulkheads = kind[bulkhead.Config, *bulkhead.Policy]{
 	name: "bulkhead", section: "bulkhead",
 	layer: []string{"maxWait", "freeOnTimeout"}, required: []string{"maxConcurrent"},
-	merge: config.Bulkhead, make: bulkhead.NewIn,
+	merge: config.Bulkhead, make: bulkhead.NewIn, validate: bulkhead.Config.Validate,
 	functions: noFunctions[bulkhead.Config],
 	rules:     noRules[bulkhead.Config],
 	keep:      func(*bulkhead.Config, bulkhead.Config) {},

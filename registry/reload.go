@@ -53,8 +53,11 @@ func (r *Registry) reload(c *config.Config) (apply []func(), _ error) {
 	all := make([]*resolved, len(r.order))
 	for i, p := range r.order {
 		all[i] = resolve(c, &p.spec, &m)
+		draft.remember(p.spec.ID, all[i])
+	}
+	for i, p := range r.order {
 		if p.sameShape(all[i], &m) {
-			draft.add(all[i], p.spec.Place, &m)
+			draft.add(p.spec.ID, all[i], p.spec.Place, &m)
 		}
 	}
 	if len(m) > 0 {
