@@ -102,6 +102,9 @@ func Default() Config {
 // there, without writing to a list that c shares with another Config.
 func (c *Config) Apply(opts ...Option) (keys []string) {
 	for _, o := range opts {
+		if o == nil {
+			continue
+		}
 		o.apply(c)
 		for _, key := range o.keys() {
 			if !slices.Contains(keys, key) {

@@ -1,6 +1,7 @@
 package circuitbreaker_test
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"sync"
@@ -235,6 +236,28 @@ func TestFailIfThatGivesNoAnswerCostsNoPermit(t *testing.T) {
 		run(func() { allow(t, p).Record(errE) })
 		wantState(t, p, circuitbreaker.Open)
 		clk.Advance(time.Second)
+	}
+	allow(t, p).Record(nil)
+	wantState(t, p, circuitbreaker.Closed)
+}
+
+// leaver is an error that gives no answer when it is compared with another.
+type leaver func()
+
+func (leaver) Error() string   { return "leaver" }
+func (l leaver) Is(error) bool { l(); return false }
+
+// The same, where it is the error's own Is that does so.
+func TestIgnore_C3_AnErrorThatGivesNoAnswerCostsNoPermit(t *testing.T) {
+	clk := clock.NewManual(epoch)
+	p := halfOpen(t, clk, circuitbreaker.Ignore(context.Canceled))
+	for _, leave := range []leaver{func() { panic("boom") }, runtime.Goexit} {
+		run(func() { allow(t, p).Record(leave) })
+		wantState(t, p, circuitbreaker.Open)
+		clk.Advance(time.Second)
+	}
+	if p.Ignores(leaver(func() { panic("boom") })) || !p.Ignores(context.Canceled) {
+		t.Error("Ignores has got it wrong")
 	}
 	allow(t, p).Record(nil)
 	wantState(t, p, circuitbreaker.Closed)

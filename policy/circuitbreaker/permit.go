@@ -72,23 +72,23 @@ func (t Permit) settle(v verdict) {
 	}
 }
 
-// judge settles t by what the settings say about err. When FailIf gives no
-// answer, because it panicked or ended the goroutine, the error is a failure:
-// the permit comes back on every way out.
+// judge settles t by what the settings say about err. Both FailIf and the err
+// that is compared with Ignore (by its own Is or Unwrap) are code of others: if
+// it gives no answer, because it panicked or ended the goroutine, the error is a
+// failure. The permit comes back on every way out.
 func (t Permit) judge(err error) {
 	set, v := t.gen.set, failure
-	if set.ignores(err) {
-		t.settle(neutral)
-		return
-	}
-	if set.FailIf == nil {
+	if len(set.Ignore) == 0 && set.FailIf == nil {
 		t.settle(failure)
 		return
 	}
 	defer func() { t.settle(v) }()
 	p := t.gen.p
 	p.scope.Guard(t.ctx, kind, p.id, func() {
-		if !set.FailIf(err) {
+		switch {
+		case set.ignores(err):
+			v = neutral
+		case set.FailIf != nil && !set.FailIf(err):
 			v = success
 		}
 	})
@@ -102,7 +102,14 @@ func (t Permit) slow(now int64) bool {
 
 // Ignores reports whether err is one that the breaker's Ignore lists, compared
 // with errors.Is. It is for package pipeline, which judges typed results itself.
-func (p *Policy) Ignores(err error) bool { return p.set.Load().ignores(err) }
+func (p *Policy) Ignores(err error) (ignored bool) {
+	set := p.set.Load()
+	if len(set.Ignore) == 0 {
+		return false
+	}
+	p.scope.Guard(context.Background(), kind, p.id, func() { ignored = set.ignores(err) })
+	return ignored
+}
 
 func (c *Config) ignores(err error) bool {
 	for _, target := range c.Ignore {
