@@ -1,12 +1,16 @@
 package registry_test
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"resilience4cata.dev/go/pipeline"
+	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/bulkhead"
 	"resilience4cata.dev/go/policy/ratelimit"
 	"resilience4cata.dev/go/registry"
@@ -75,5 +79,37 @@ func TestExplain_G9_LayersThatAreSwitchedOff(t *testing.T) {
 	got := r.Explain("a")
 	if len(got) != 5 || got[4] != (registry.Setting{Path: `instances."a".bulkhead.enabled`, Value: "false", Origin: "resilience.yaml:1"}) {
 		t.Errorf("%v", got)
+	}
+}
+
+// While a reload puts its values in force, those that are not yet are no handle's.
+func TestExplain_G9_InTheMiddleOfAReloadNothingIsRuntime(t *testing.T) {
+	text := func(limit string) string {
+		limiter := "{rateLimiter: {limit: " + limit + ", period: 1m, burst: 1, maxWait: 1h}}"
+		return "instances: {a: " + limiter + ", b: " + limiter + "}"
+	}
+	var r *registry.Registry
+	var got []string
+	r, _ = newRegistry(t, registry.WithConfig(parse(t, text("60"))), registry.WithListener(func(context.Context, policy.Event) {
+		for _, s := range r.Explain("b") {
+			if strings.HasSuffix(s.Path, ".limit") {
+				got = append(got, s.Value+" "+s.Origin)
+			}
+		}
+	}))
+	a := built(t, pipeline.Configured[int](r, "a"))
+	built(t, pipeline.Configured[int](r, "b"))
+	first, second := a.ExecuteAsync(t.Context(), succeed), a.ExecuteAsync(t.Context(), succeed)
+	if err := r.Reload(parse(t, strings.ReplaceAll(text("1"), "1m", "2h"))); err != nil { // the second waits too long
+		t.Fatal(err)
+	}
+	if _, err := first.Get(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := second.Get(t.Context()); !errors.Is(err, ratelimit.ErrLimited) {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"1 resilience.yaml:1"}, got); diff != "" {
+		t.Errorf("what the listener was told (-want +got)\n%s", diff)
 	}
 }

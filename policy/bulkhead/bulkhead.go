@@ -86,7 +86,7 @@ func (p *Policy) Config() Config { return p.settings.Load().config }
 //   - an [*Error], which matches [ErrFull]: no slot, and no place in the queue or
 //     no slot within MaxWait;
 //   - ctx.Err(): ctx ended first, or before the call; that is counted nowhere;
-//   - registry.ErrClosed: the registry was closed.
+//   - registry.ErrClosed: it would have had to wait, and the registry was closed.
 //
 // It never passes somebody who waits. A nil ctx panics.
 func (p *Policy) Acquire(ctx context.Context) error {
