@@ -136,10 +136,17 @@ func (p *Policy) enterSlowly(ctx context.Context) (Permit, error) {
 		t = p.admit(ctx, g, now)
 	}
 	p.mu.Unlock()
-	p.announce()
 	if refused {
 		return Permit{}, p.refuse(ctx, wait, now)
 	}
+	told := false
+	defer func() {
+		if !told { // the listener has ended the goroutine: there is no call
+			t.Ignored()
+		}
+	}()
+	p.announce()
+	told = true
 	return t, nil
 }
 

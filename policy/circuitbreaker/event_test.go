@@ -133,6 +133,23 @@ func TestListenerThatPanicsOrEndsTheGoroutineStopsNothing(t *testing.T) {
 	}
 }
 
+// A listener that ends the goroutine when it hears of the first probe leaves no
+// call behind that would hold the probe's place.
+func TestProbe_C3_ComesBackFromAListenerThatEndsTheGoroutine(t *testing.T) {
+	clk := clock.NewManual(epoch)
+	p := heard(t, clk, func(_ context.Context, e policy.Event) {
+		if change, ok := e.(circuitbreaker.StateChanged); ok && change.To == circuitbreaker.HalfOpen {
+			runtime.Goexit()
+		}
+	}, circuitbreaker.MinCalls(1), circuitbreaker.OpenFor(time.Second))
+	record(t, p, errE)
+	clk.Advance(time.Second)
+	run(func() { _, _ = p.Allow() })
+	wantState(t, p, circuitbreaker.HalfOpen)
+	allow(t, p).Record(nil)
+	wantState(t, p, circuitbreaker.Closed)
+}
+
 func TestPanickingFailIfIsToldOnce(t *testing.T) {
 	var l tape
 	p := heard(t, clock.NewManual(epoch), l.listen, circuitbreaker.FailIf(func(error) bool { panic("boom") }))
