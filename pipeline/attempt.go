@@ -158,19 +158,38 @@ func (a *attempt[T]) stageEnded() {
 		a.call.wentBy()
 		return
 	}
-	if a.returned(stage.v, stage.err, returned) {
-		a.call.goOn(a.call.settle(a, stage.v, stage.err, returned))
+	how := stageEnding(stage.err)
+	if a.returned(stage.v, stage.err, how) {
+		a.call.goOn(a.call.settle(a, stage.v, stage.err, how))
 	}
 }
 
-// cancelStage cancels the stage of an attempt that was given up.
-func (a *attempt[T]) cancelStage() {
+// stageEnding is how a stage ended: one that is a pipeline's future may have
+// ended in a panic, which is none of the errors that are retried.
+func stageEnding(err error) ending {
+	if _, isPanic := err.(*PanicError); isPanic || err == ErrGoexit { //nolint:errorlint // as a pipeline completes its future
+		return panicked
+	}
+	return returned
+}
+
+// cancelStage cancels the stage of an attempt that was given up. With apart, the
+// callbacks that hear of it get goroutines of their own: this one belongs to
+// others, too.
+func (a *attempt[T]) cancelStage(apart uint32) {
 	stage := a.stage.Load()
-	if stage == nil || a.flags.Or(staged)&staged != 0 {
+	if stage == nil {
+		return
+	}
+	if apart != 0 && stage.kind(ofCall) { // and so may what it waits for in its turn
+		go a.cancelStage(0)
+		return
+	}
+	if a.flags.Or(staged)&staged != 0 {
 		return
 	}
 	a.free()
-	if stage.Cancel() {
+	if stage.cancelFor(apart) {
 		a.ran() // for whoever gave it up before it had its stage
 		a.call.wentBy()
 		return
@@ -229,7 +248,7 @@ func (a *attempt[T]) Ended(_ *callctx.Context, v callctx.Verdict) (after func())
 		var came atomic.Int32
 		second := func() {
 			if came.Add(1) == 2 {
-				a.cancelStage()
+				a.cancelStage(apart)
 			}
 		}
 		go func() {
@@ -252,14 +271,24 @@ func (a *attempt[T]) Ended(_ *callctx.Context, v callctx.Verdict) (after func())
 		return nil
 	}
 	return func() {
-		a.cancelStage()
+		if c.scope().System() {
+			a.cancelStage(apart)
+		} else {
+			a.cancelStage(0)
+		}
 		c.goOn(next)
 	}
 }
 
-// asksUser reports whether the end of an attempt leads to the user's functions.
-func (c *call[T]) asksUser() bool {
+// goesOn reports whether the end of an attempt need not be the call's.
+func (c *call[T]) goesOn() bool {
 	return c.layers.Retry != nil || c.layers.Breaker != nil || c.p.hooks.fallback != nil
+}
+
+// asksUser reports whether what follows a timeout may call the user's functions.
+func (c *call[T]) asksUser() bool {
+	l, h := c.layers, &c.p.hooks
+	return h.fallback != nil || c.goesOn() && c.scope().Listening() || l.Retry != nil && (h.retryIf != nil || l.Retry.Asks())
 }
 
 // expire ends an attempt whose deadline won, and returns the one that follows at
@@ -276,7 +305,7 @@ func (c *call[T]) expire(a *attempt[T], before uint32) (next *attempt[T]) {
 		how = outOfTime
 	}
 	var zero T
-	if !c.asksUser() { // the future first, then who listens
+	if !c.goesOn() { // the future first, then who listens
 		if c.layers.Timeout == nil || !c.future.to(pending, deciding) {
 			return nil
 		}

@@ -167,7 +167,7 @@ func (c *call[T]) slow() *more[T] {
 	if m := c.more.Load(); m != nil {
 		return m
 	}
-	c.more.CompareAndSwap(nil, &more[T]{ctx: c.first.Parent(), t: try{layers: c.layers, values: true}})
+	c.more.CompareAndSwap(nil, &more[T]{ctx: c.first.Parent(), armed: &c.first, t: try{layers: c.layers, values: true}})
 	return c.more.Load()
 }
 
@@ -254,7 +254,8 @@ func (c *call[T]) stage(a *attempt[T], place scope.Place, begun bool, start func
 		return v, returned, a.returned(v, ErrNilStage, returned), ErrNilStage
 	case stage.ended():
 		a.flags.Or(staged)
-		return stage.v, returned, a.returned(stage.v, stage.err, returned), stage.err
+		how := stageEnding(stage.err)
+		return stage.v, how, a.returned(stage.v, stage.err, how), stage.err
 	}
 	a.stage.Store(stage)
 	if !begun {
@@ -266,7 +267,7 @@ func (c *call[T]) stage(a *attempt[T], place scope.Place, begun bool, start func
 	given := a.flags.Load()&givenUp != 0
 	c.follow(a, stage)
 	if given {
-		a.cancelStage()
+		a.cancelStage(0)
 	}
 	return v, returned, false, nil
 }

@@ -12,7 +12,7 @@ import (
 
 // Future is the caller's side of an async call. It is completed once, and all
 // its methods are safe for concurrent use, for ever. Pipelines and [NewPromise]
-// make futures; the zero value never completes.
+// make futures; the zero value never completes by itself.
 //
 // A call's future, its first attempt's context and what keeps them together are
 // one allocation; hence the fields are few, and what few futures need is made
@@ -44,6 +44,7 @@ const (
 	ofView    uint32 = 1 << 3
 	canceledF uint32 = 1 << 4 // the consumer ended it; set with done
 	endAsked  uint32 = 1 << 5 // its fallback is asked for the end of the caller's context; set with sealed
+	apart     uint32 = 1 << 6 // who ended it lends its goroutine to no callback; set with canceledF
 )
 
 // Whether somebody is blocked in Get without a channel.
@@ -63,7 +64,8 @@ type follower[T any] struct {
 	f       func(v T, err error)
 	view    *Future[T]
 	attempt *attempt[T]
-	stop    func() // a promise's OnCancel
+	stop    func()      // a promise's OnCancel
+	late    *outcome[T] // not somebody: what a cancelled promise was completed with
 }
 
 var closedChan = func() chan struct{} {
@@ -187,19 +189,24 @@ func (f *Future[T]) Poll() (v T, complete bool, err error) {
 // it. Nothing counts as a timeout, and there is no event but the late one of
 // work that is still running. Canceling a view ends that view alone.
 func (f *Future[T]) Cancel() bool {
+	return f.cancelFor(0)
+}
+
+// cancelFor is Cancel for a pipeline that gives its stage up.
+func (f *Future[T]) cancelFor(flags uint32) bool {
 	if f.kind(ofCall) {
 		return f.peer.Load().call.cancel()
 	}
-	return f.cancelPlain()
+	return f.cancelPlain(flags)
 }
 
-// cancelPlain ends a promise's future, or a view.
-func (f *Future[T]) cancelPlain() bool {
+// cancelPlain ends a promise's future, or a view. flags may be apart.
+func (f *Future[T]) cancelPlain(flags uint32) bool {
 	if !f.to(pending, deciding) {
 		return false
 	}
 	var zero T
-	f.publish(zero, context.Canceled, canceledF)
+	f.publish(zero, context.Canceled, canceledF|flags)
 	return true
 }
 
@@ -270,8 +277,20 @@ func (f *Future[T]) drain() {
 	for ; n != nil; n = n.next {
 		all = append(all, n)
 	}
-	for _, n := range slices.Backward(all) {
-		f.tell(n)
+	slices.Reverse(all)
+	f.tellAll(all)
+}
+
+func (f *Future[T]) tellAll(all []*follower[T]) {
+	told := 0
+	defer func() {
+		if told < len(all) { // a callback has ended the goroutine
+			f.tellAll(all[told:])
+		}
+	}()
+	for told < len(all) {
+		told++
+		f.tell(all[told-1])
 	}
 }
 
@@ -289,12 +308,44 @@ func (f *Future[T]) tell(n *follower[T]) {
 		}
 	case n.attempt != nil:
 		n.attempt.stageEnded()
-	case n.stop != nil:
 		if f.kind(canceledF) {
+			f.keep(n)
+		}
+	case n.late != nil:
+		f.keep(n)
+	case n.stop != nil:
+		switch {
+		case f.kind(apart):
+			go f.contained(n.stop)
+		case f.kind(canceledF):
 			f.contained(n.stop)
 		}
 	case n.f != nil:
 		go f.contained(func() { n.f(f.v, f.err) })
+	}
+}
+
+// keep puts n back on the list of a cancelled future: an attempt whose stage it
+// was, or what it was completed with all the same, late. Each looks for the
+// other when it is on the list, so whichever comes second finds the first.
+func (f *Future[T]) keep(n *follower[T]) {
+	n = &follower[T]{attempt: n.attempt, late: n.late} // others may be reading the old one's next
+	for {
+		n.next = f.list.Load()
+		if f.list.CompareAndSwap(n.next, n) {
+			break
+		}
+	}
+	var late *outcome[T]
+	for k := n; k != nil; k = k.next {
+		if k.late != nil {
+			late = k.late // the first one is the deepest
+		}
+	}
+	for k := n; late != nil && k != nil; k = k.next {
+		if k.attempt != nil {
+			k.attempt.stageLate(late.v, late.err)
+		}
 	}
 }
 

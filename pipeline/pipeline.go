@@ -66,6 +66,7 @@ func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, 
 		tally.End(outcome)
 		s.Gate.Ended()
 	}()
+	t := try{layers: s.Layers(), values: values}
 	var how ending
 	switch {
 	case s.Gate.IsShut():
@@ -73,12 +74,15 @@ func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, 
 	case ctx.Err() != nil:
 		err, how = scope.Ended(ctx), callerEnded
 	default:
-		v, how, err = p.retried(ctx, fn, values)
+		v, how, err = p.retried(ctx, &t, fn)
 		if err != nil && how == returned && ctx.Err() != nil {
 			how = callerEnded // judged by the caller's context, never by the error
 		}
 	}
 	if err != nil && p.hooks.fallback != nil && p.wantsFallback(ctx, err, how) {
+		if t.kept {
+			p.discard(ctx, values, v)
+		}
 		v, err = p.fallBack(ctx, err, &how)
 	}
 	outcome = how.outcome(err)
@@ -86,20 +90,19 @@ func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, 
 }
 
 // retried runs attempts until one is final. Between attempts nothing is held.
-func (p *Pipeline[T]) retried(ctx context.Context, fn func(context.Context) (T, error), values bool) (v T, how ending, err error) {
-	t := try{layers: p.stack.Layers(), values: values}
+func (p *Pipeline[T]) retried(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
 	if t.layers.Retry == nil {
-		return p.attempt(ctx, &t, fn)
+		return p.attempt(ctx, t, fn)
 	}
 	t.begin()
 	for {
-		v, how, err = p.attempt(ctx, &t, fn)
+		v, how, err = p.attempt(ctx, t, fn)
 		if err == nil && how == returned && p.hooks.retryIf == nil {
 			return v, returned, nil
 		}
 		var delay time.Duration
 		var again bool
-		if v, how, delay, again, err = p.decide(ctx, &t, v, err, how); !again {
+		if v, how, delay, again, err = p.decide(ctx, t, v, err, how); !again {
 			return v, how, err
 		}
 		if stop := t.layers.Retry.Pause(ctx, &t.run, delay); stop != nil {

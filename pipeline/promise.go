@@ -28,6 +28,7 @@ func (p *Promise[T]) Complete(v T, err error) bool {
 	if f.kind(canceledF) {
 		if a := f.peer.Load(); a != nil {
 			a.stageLate(v, err)
+			f.keep(&follower[T]{late: &outcome[T]{v, err}}) // for other calls whose stage it was
 		}
 	}
 	return false

@@ -4,12 +4,47 @@ import (
 	"context"
 	"runtime/debug"
 	"time"
+
+	"resilience4cata.dev/go/policy/fallback"
 )
 
 // settle decides what follows an attempt that has ended with a result: it
 // returns the attempt that follows at once, or nil, when the call waits for its
 // backoff or has ended. The caller is the call's driver.
 func (c *call[T]) settle(a *attempt[T], v T, err error, how ending) (next *attempt[T]) {
+	decided := false
+	defer func() {
+		if !decided {
+			c.broke(a, recover())
+		}
+	}()
+	next = c.decide(a, v, err, how)
+	decided = true
+	return next
+}
+
+// broke ends a call for which what the user gave us, a method of an error or a
+// callback, panicked or ended the goroutine (a nil value) where its end was being
+// decided.
+func (c *call[T]) broke(a *attempt[T], value any) {
+	err := ErrGoexit
+	if value != nil {
+		err = &PanicError{value, debug.Stack()}
+	}
+	var zero T
+	if m := c.more.Load(); m != nil && m.t.probe != nil {
+		m.t.probe.failure()
+	}
+	if c.future.to(pending, deciding) {
+		a.settled()
+		c.finish(zero, err, panicked)
+		return
+	}
+	c.lost(a, zero, err, panicked, false)
+}
+
+// decide is settle without a guard.
+func (c *call[T]) decide(a *attempt[T], v T, err error, how ending) (next *attempt[T]) {
 	m := c.more.Load()
 	if c.layers.Retry == nil && c.layers.Breaker == nil {
 		if how == outOfTime {
@@ -18,11 +53,13 @@ func (c *call[T]) settle(a *attempt[T], v T, err error, how ending) (next *attem
 		if m != nil {
 			c.remember(m, a, v, err, how)
 		}
-		c.complete(a, v, err, how)
+		if !c.complete(a, v, err, how) {
+			c.lost(a, v, err, how, false)
+		}
 		return nil
 	}
 	if !c.take(m) { // ended from outside
-		c.lost(a, v, err, how)
+		c.lost(a, v, err, how, false)
 		return nil
 	}
 	t := &m.t
@@ -39,7 +76,12 @@ func (c *call[T]) settle(a *attempt[T], v T, err error, how ending) (next *attem
 		c.remember(m, a, v, own, was)
 	}
 	if !again { // t stays busy: the retry has said its last word
-		c.complete(a, v, err, how)
+		if !c.complete(a, v, err, how) {
+			if own == nil { // its value was dealt with, if there is an error now
+				own = err
+			}
+			c.lost(a, v, own, was, t.kept) // what the attempt did, not what the retry made of it
+		}
 		return nil
 	}
 	a.settled()
@@ -115,7 +157,9 @@ func (c *call[T]) resume(m *more[T]) *attempt[T] {
 		if last == nil {
 			last = &c.first
 		}
-		c.complete(last, zero, err, how)
+		if !c.complete(last, zero, err, how) { // last was settled long ago
+			c.wentBy()
+		}
 		return nil
 	}
 	return c.newAttempt(n)
@@ -146,36 +190,41 @@ func (m *more[T]) latest(c *call[T]) *attempt[T] {
 }
 
 // complete ends the call with a result, after the fallback was asked if it is
-// for it. If something else has ended the call, the result comes too late.
-func (c *call[T]) complete(a *attempt[T], v T, err error, how ending) {
+// for it. It reports false if something else has ended the call: then the result
+// comes too late.
+func (c *call[T]) complete(a *attempt[T], v T, err error, how ending) bool {
 	if err != nil && how == returned && c.ctx().Err() != nil {
 		how = callerEnded // judged by the caller's context, never by the error
 	}
 	if err != nil && c.p.hooks.fallback != nil && c.p.wantsFallback(c.ctx(), err, how) {
 		if c.future.seal(pending, c.askedForEnd(how)) {
 			a.settled()
+			if m := c.more.Load(); m != nil && m.t.kept {
+				c.p.discard(c.ctx(), true, v)
+			}
 			c.fallBack(err, how)
-			return
+			return true
 		}
 	} else if c.future.to(pending, deciding) {
 		a.settled()
 		c.finish(v, err, how)
-		return
+		return true
 	}
-	c.lost(a, v, err, how)
+	return false
 }
 
 // lost deals with a result that came in time and yet too late: between the
-// attempt's end and its own, the call was ended from outside.
-func (c *call[T]) lost(a *attempt[T], v T, err error, how ending) {
+// attempt's end and its own, the call was ended from outside. kept says that
+// RetryIf has looked at the value beside an error.
+func (c *call[T]) lost(a *attempt[T], v T, err error, how ending, kept bool) {
 	switch how {
 	case returned, panicked:
-		c.late(a, v, err, how, true)
-	case callerEnded:
-		if a.flags.Load()&ended != 0 && a.flags.Load()&entered != 0 {
-			c.late(a, v, err, how, true)
+		if kept && c.p.discard(c.ctx(), true, v) {
+			var zero T
+			v = zero
 		}
-	case timedOut, outOfTime, refused, closed:
+		c.late(a, v, err, how, true)
+	case callerEnded, timedOut, outOfTime, refused, closed:
 	}
 	if m := c.more.Load(); m != nil && m.t.probe != nil {
 		m.t.probe.ignored()
@@ -255,11 +304,11 @@ func (c *call[T]) runFallback(ctx context.Context, asked error, was ending) (v T
 			return
 		}
 		if value := recover(); value != nil {
-			err, how = &PanicError{value, debug.Stack()}, panicked
+			err, how = fallback.Join(asked, &PanicError{value, debug.Stack()}), panicked
 			return
 		}
 		if c.future.to(sealed, deciding) { // Goexit: this goroutine ends
-			c.finish(v, ErrGoexit, panicked)
+			c.finish(v, fallback.Join(asked, ErrGoexit), panicked)
 		}
 	}()
 	v, err = c.p.fallBack(ctx, asked, &how)

@@ -173,9 +173,9 @@ func TestStage_A9_Views(t *testing.T) {
 	}
 }
 
-// One call's timeout cancels the stage of both; it is nobody's late outcome, and
-// completing it later is told once.
-func TestStage_A9_ASharedStageIsNobodysLateFailure(t *testing.T) {
+// One call's timeout cancels the stage of all; that is nobody's late failure.
+// Completing it later is each call's late success (A-3: each attempt for itself).
+func TestStage_A9_A3_ASharedStageIsEachCallsLateSuccess(t *testing.T) {
 	w := newWorld(t)
 	promise := pipeline.NewPromise[int]()
 	var futures []*pipeline.Future[int]
@@ -199,8 +199,21 @@ func TestStage_A9_ASharedStageIsNobodysLateFailure(t *testing.T) {
 	if promise.Complete(7, nil) {
 		t.Error("Complete returned true")
 	}
-	if e := heard[pipeline.LateSuccess](w); len(e) != 1 {
+	if promise.Complete(8, nil) {
+		t.Error("Complete returned true the second time")
+	}
+	if e := heard[pipeline.LateSuccess](w); len(e) != 3 {
 		t.Errorf("late successes %+v", e)
+	}
+	for i, f := range futures {
+		if v, done, err := f.Work().Poll(); v != 7 || !done || err != nil {
+			t.Errorf("call %d: the work: %d %v %v", i, v, done, err)
+		}
+	}
+	for _, p := range w.reg.Snapshot().Pipelines {
+		if p.Abandoned.LateSuccess != 1 || p.Abandoned.Running != 0 {
+			t.Errorf("%s: %+v", p.ID, p.Abandoned)
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"resilience4cata.dev/go/internal/callctx"
 	"resilience4cata.dev/go/internal/scope"
-	"resilience4cata.dev/go/policy/retry"
 )
 
 // closedEnd is how contexts of async calls end when the registry is closed.
@@ -87,19 +86,25 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 		m.endedAt = c.scope().Now()
 		m.mu.Unlock()
 	}
-	switch {
-	case m == nil || c.layers.Retry == nil:
-	case idle:
-		if before&entered != 0 {
-			m.t.run.Entered = true
-			m.t.run.Interrupted = m.t.run.Attempt == int(a.n) // else it waits for the next one
+	asks := false
+	// Errors of the user's function are asked what they are: one that panics must
+	// not leave the call without an end.
+	c.p.guard(c.ctx(), kind, func() {
+		switch {
+		case m == nil || c.layers.Retry == nil:
+		case idle:
+			if before&entered != 0 {
+				m.t.run.Entered = true
+				m.t.run.Interrupted = m.t.run.Attempt == int(a.n) // else it waits for the next one
+			}
+			err = c.layers.Retry.Fail(c.ctx(), &m.t.run, err)
+		case work != nil && work.err != nil: // the driver is deciding what follows an attempt that failed
+			err = c.layers.Retry.Interrupted(int(a.n), err, work.err)
 		}
-		err = c.layers.Retry.Fail(c.ctx(), &m.t.run, err)
-	case work != nil && work.err != nil: // the driver is deciding what follows an attempt that failed
-		err = &retry.Error{Instance: c.layers.Retry.ID(), Attempts: int(a.n), Reason: err, Last: work.err}
-	}
-	// Who cancels the future wants no result any more, and no other one.
-	if c.p.hooks.fallback != nil && end != callctx.Canceled && c.p.wantsFallback(c.ctx(), err, how) {
+		// Who cancels the future wants no result any more, and no other one.
+		asks = c.p.hooks.fallback != nil && end != callctx.Canceled && c.p.wantsFallback(c.ctx(), err, how)
+	})
+	if asks {
 		c.future.seal(deciding, c.askedForEnd(how))
 		c.fallBack(err, how)
 	} else {
@@ -119,7 +124,11 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 	if b != nil { // the caller gave up: neither good nor bad
 		b.ignored()
 	}
-	a.cancelStage()
+	if how == closed && c.scope().System() { // who closes does not wait
+		a.cancelStage(apart)
+	} else {
+		a.cancelStage(0)
+	}
 	return true
 }
 

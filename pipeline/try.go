@@ -22,6 +22,7 @@ type try struct {
 	retrying bool
 	values   bool // the function makes values, not only errors
 	entered  bool // the attempt under way has entered the function
+	kept     bool // RetryIf has looked at the value that is returned beside an error
 	prev     *callctx.Context
 	probe    *probe // what the breaker waits for, if there is one
 }
@@ -50,7 +51,7 @@ func (t *try) enter() {
 // link makes c the context of the attempt under way.
 func (t *try) link(c *callctx.Context) {
 	t.entered = false
-	if t.probe != nil || t.prev != nil {
+	if t.probe != nil || t.run.Attempt > 1 {
 		t.own(c)
 	}
 	if t.retrying {
@@ -61,7 +62,7 @@ func (t *try) link(c *callctx.Context) {
 // own gives c its owner, which knows the attempt's number and the call's key.
 func (t *try) own(c *callctx.Context) {
 	if t.probe == nil {
-		c.Follow(t.prev)
+		c.Follow(t.prev, t.number())
 		return
 	}
 	t.probe.number = t.number()
@@ -136,6 +137,7 @@ func (p *Pipeline[T]) decide(ctx context.Context, t *try, v T, err error, how en
 		if ctx.Err() != nil {
 			how = callerEnded
 		}
+		t.kept = looked
 		return v, how, 0, false, failure
 	}
 	if how == returned && looked {
@@ -281,7 +283,7 @@ func (p *Pipeline[T]) judge(ctx context.Context, t *try, v T, err error, how end
 			b.permit.Record(err)
 			return
 		}
-		if err != nil && t.layers.Breaker.Ignores(err) {
+		if err != nil && t.layers.Breaker.Ignores(ctx, err) {
 			b.permit.Ignored()
 			return
 		}

@@ -5,7 +5,8 @@ package pipeline
 // last attempt that was started, and it is done when the future has ended and
 // no attempt runs any more. A stage that was cancelled does not run any more;
 // when it is completed all the same, that is its outcome. All methods are safe
-// for concurrent use.
+// for concurrent use. [Future.Work] makes it; the zero value is not usable, and
+// its methods panic.
 type Work[T any] struct{ f *Future[T] }
 
 // Done returns a channel that is closed when the work is done.

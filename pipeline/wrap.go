@@ -40,7 +40,11 @@ func (p *Pipeline[T]) String() string {
 	if p == nil || p.stack == nil {
 		return "<zero pipeline>"
 	}
-	return p.stack.ID + ": " + strings.Join(p.stack.Describe(), " > ")
+	layers := p.stack.Describe()
+	if p.stack.Fallback && p.hooks.fallback == nil { // see As
+		layers = layers[1:]
+	}
+	return p.stack.ID + ": " + strings.Join(layers, " > ")
 }
 
 // Bound returns the longest that Execute can take, for a function that honors

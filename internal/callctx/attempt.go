@@ -78,10 +78,17 @@ func (c *Context) Key() *Key {
 	return c.info.Load().Owner.Key()
 }
 
-// Follow makes c the attempt after prev, in the same call. Call it before
-// anybody sees c, and only if c has no owner of its own.
-func (c *Context) Follow(prev *Context) {
-	c.info.Store(&newAttempt(prev.Attempt()+1, prev.Key()).Info)
+// Follow makes c the attempt n of a call. prev is the context of an earlier one
+// of the call, or nil: the attempts in between ended before they had one. Call it
+// before anybody sees c, and only if c has no owner of its own.
+func (c *Context) Follow(prev *Context, n int) {
+	var key *Key
+	if prev != nil {
+		key = prev.Key()
+	} else {
+		key = new(Key)
+	}
+	c.info.Store(&newAttempt(n, key).Info)
 }
 
 // keyValue is what Value answers for the idempotency key: a key that was set

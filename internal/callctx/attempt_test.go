@@ -23,7 +23,7 @@ func TestAttempt_R15_NumbersFollowEachOther(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		c := callctx.New(t.Context(), plan)
 		if prev != nil {
-			c.Follow(prev)
+			c.Follow(prev, prev.Attempt()+1)
 		}
 		child, cancel := context.WithCancel(context.WithoutCancel(c))
 		found := callctx.Find(child)
@@ -61,7 +61,7 @@ func TestIdempotencyKey_R15_IsOneForAllAttempts(t *testing.T) {
 		for n := range 3 {
 			c := callctx.New(t.Context(), retrying())
 			if prev != nil {
-				c.Follow(prev)
+				c.Follow(prev, prev.Attempt()+1)
 			}
 			if n >= asked {
 				keys = append(keys, callctx.KeyFrom(c))
@@ -91,7 +91,7 @@ func TestIdempotencyKey_R15_ConcurrentAskersGetOne(t *testing.T) {
 		}
 		wg.Go(func() {
 			next = callctx.New(t.Context(), retrying())
-			next.Follow(c)
+			next.Follow(c, c.Attempt()+1)
 		})
 		wg.Wait()
 		for _, k := range keys {

@@ -102,12 +102,12 @@ func (t Permit) slow(now int64) bool {
 
 // Ignores reports whether err is one that the breaker's Ignore lists, compared
 // with errors.Is. It is for package pipeline, which judges typed results itself.
-func (p *Policy) Ignores(err error) (ignored bool) {
+func (p *Policy) Ignores(ctx context.Context, err error) (ignored bool) {
 	set := p.set.Load()
 	if len(set.Ignore) == 0 {
 		return false
 	}
-	p.scope.Guard(context.Background(), kind, p.id, func() { ignored = set.ignores(err) })
+	p.scope.Guard(ctx, kind, p.id, func() { ignored = set.ignores(err) })
 	return ignored
 }
 

@@ -43,6 +43,9 @@ func Default() Config { return Config{} }
 // last one wins.
 func (c *Config) Apply(opts ...Option) (keys []string) {
 	for _, o := range opts {
+		if o == nil {
+			continue
+		}
 		o.apply(c)
 		if key := o.key(); !slices.Contains(keys, key) {
 			keys = append(keys, key)

@@ -2,6 +2,7 @@ package fallback
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 )
 
@@ -15,7 +16,7 @@ type FailedError struct {
 
 // Error tells both, the fallback's error first.
 func (e *FailedError) Error() string {
-	return "fallback failed: " + e.Failed.Error() + " (asked because of: " + e.Asked.Error() + ")"
+	return fmt.Sprintf("fallback failed: %v (asked because of: %v)", e.Failed, e.Asked)
 }
 
 // Unwrap returns both errors, the fallback's first.

@@ -59,6 +59,17 @@ type rules struct {
 	when, abortIf func(error) bool
 }
 
+// Asks reports whether the user's functions have a say in what follows an
+// attempt. It is for package pipeline.
+func (p *Policy) Asks() bool {
+	g := p.settings.Load()
+	r := g.rules
+	if p.rules != nil {
+		r = p.rules
+	}
+	return r.when != nil || r.abortIf != nil || g.config.DelayFunc != nil || g.config.Rand != nil
+}
+
 func rulesOf(c *Config) *rules {
 	return &rules{slices.Clone(c.On), slices.Clone(c.AbortOn), c.If, c.AbortIf}
 }

@@ -32,7 +32,7 @@ func (p *Policy) Do(ctx context.Context, fn func(ctx context.Context) error) err
 	for {
 		c := callctx.New(ctx, p.plan)
 		if prev != nil {
-			c.Follow(prev)
+			c.Follow(prev, r.Attempt)
 		}
 		kind, err := p.attempt(&r, c, fn) //nolint:contextcheck // c is the context, below ctx
 		if err == nil && kind == Returned {

@@ -189,7 +189,7 @@ func (p *Policy) delay(ctx context.Context, g *settings, n int, err error) (dela
 	}
 	var hint policy.RetryAfterer
 	if errors.As(err, &hint) {
-		delay = max(delay, atMost(c.MaxDelay, hint.RetryAfter()))
+		delay = max(delay, atMost(c.MaxDelay, p.asked(ctx, hint)))
 	}
 	return delay, nominalDelay
 }
@@ -375,4 +375,16 @@ func (p *Policy) publish(ctx context.Context, r *Run, reason, last error) {
 	if p.scope.Listening() {
 		p.scope.Publish(ctx, GaveUp{Meta: p.scope.Meta(policyName, p.id), Attempts: r.made(), Reason: reason, Err: last})
 	}
+}
+
+// Interrupted is the error of a call that was ended while what follows its
+// attempt n, which failed with last, was being decided.
+func (p *Policy) Interrupted(n int, reason, last error) error {
+	return &Error{Instance: p.id, Attempts: n, Reason: reason, Last: strip(last)}
+}
+
+// asked is the server's hint. One that panics says nothing.
+func (p *Policy) asked(ctx context.Context, hint policy.RetryAfterer) (d time.Duration) {
+	p.scope.Guard(ctx, policyName, p.id, func() { d = hint.RetryAfter() })
+	return d
 }
