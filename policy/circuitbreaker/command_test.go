@@ -161,7 +161,7 @@ func TestConfigIsNotShared(t *testing.T) {
 	given[0] = errors.New("another")
 	p.Config().Ignore[0] = given[0]
 	p.Snapshot().Config.Ignore[0] = given[0]
-	if !p.Ignores(errE) {
+	if !p.Ignores(t.Context(), errE) {
 		t.Error("the breaker forgot what it ignores")
 	}
 }

@@ -256,7 +256,7 @@ func TestIgnore_C3_AnErrorThatGivesNoAnswerCostsNoPermit(t *testing.T) {
 		wantState(t, p, circuitbreaker.Open)
 		clk.Advance(time.Second)
 	}
-	if p.Ignores(leaver(func() { panic("boom") })) || !p.Ignores(context.Canceled) {
+	if p.Ignores(t.Context(), leaver(func() { panic("boom") })) || !p.Ignores(t.Context(), context.Canceled) {
 		t.Error("Ignores has got it wrong")
 	}
 	allow(t, p).Record(nil)

@@ -256,7 +256,7 @@ func TestRecordJudgesByIgnoreThenFailIf(t *testing.T) {
 	if asked != 3 {
 		t.Errorf("FailIf was asked %d times, want 3: neither about nil nor about ignored errors", asked)
 	}
-	if !p.Ignores(fmt.Errorf("wrapped: %w", ignored)) || p.Ignores(errE) || p.Ignores(nil) {
+	if !p.Ignores(t.Context(), fmt.Errorf("wrapped: %w", ignored)) || p.Ignores(t.Context(), errE) || p.Ignores(t.Context(), nil) {
 		t.Error("Ignores does not follow errors.Is")
 	}
 }
