@@ -39,7 +39,8 @@ type Error struct {
 	Attempts int    // how many came to an end, those included that a policy refused
 
 	// Elapsed is the time since the first attempt started if there is a
-	// MaxDuration, else since it ended; 0 for a call without a second attempt.
+	// MaxDuration, else since it ended; 0 for a call without a second attempt. The
+	// text has it only if it is the whole call's.
 	Elapsed time.Duration
 
 	// Reason is [ErrExhausted], [ErrOutOfTime], [ErrBudget], the registry's
@@ -52,6 +53,7 @@ type Error struct {
 	Last error
 
 	notStarted bool // no attempt entered the function
+	sinceEnd   bool // Elapsed leaves the first attempt out
 }
 
 var _ policy.Error = (*Error)(nil)
@@ -74,7 +76,7 @@ func (e *Error) Error() string {
 	} else {
 		b.WriteString(" attempts")
 	}
-	if e.Elapsed > 0 {
+	if e.Elapsed > 0 && !e.sinceEnd {
 		b.WriteString(" in ")
 		b.WriteString(e.Elapsed.String())
 	}

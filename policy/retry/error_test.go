@@ -30,8 +30,28 @@ func TestErrorText(t *testing.T) {
 	}
 	p := on(t, clock.NewManual(start), retry.MaxAttempts(2))
 	_, err := drive(t.Context(), p, returned(errBoom), refused(full()))
-	if got, want := err.Error(), `retry "reports": attempts exhausted (full) after 2 attempts in 100ms: boom`; got != want {
+	if got, want := err.Error(), `retry "reports": attempts exhausted (full) after 2 attempts: boom`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// R-13: without MaxDuration nobody has seen the first attempt start, so the text
+// has no time that a reader would take for the whole call's.
+func TestErrorText_R13_HasTheElapsedTimeOnlyIfItIsTheWholeCalls(t *testing.T) {
+	for _, tc := range []struct {
+		opts    []retry.Option
+		elapsed time.Duration
+		want    string
+	}{
+		{nil, time.Minute + time.Second, `retry "reports": attempts exhausted after 2 attempts: boom`},
+		{[]retry.Option{retry.MaxDuration(time.Hour)}, 2*time.Minute + time.Second, `retry "reports": attempts exhausted after 2 attempts in 2m1s: boom`},
+	} {
+		clk := clock.NewManual(start)
+		f := &script{clk: clk, ends: []error{errBoom}, takes: time.Minute}
+		err := on(t, clk, append(tc.opts, retry.MaxAttempts(2), retry.Constant(time.Second))...).Do(t.Context(), f.call)
+		if e := asError(t, err); e.Elapsed != tc.elapsed || e.Error() != tc.want {
+			t.Errorf("elapsed %v, want %v\ngot  %s\nwant %s", e.Elapsed, tc.elapsed, e, tc.want)
+		}
 	}
 }
 

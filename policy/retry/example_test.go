@@ -40,7 +40,7 @@ func ExamplePolicy_Do() {
 	// attempt 1 at 12:00:00
 	// attempt 2 at 12:00:01
 	// attempt 3 at 12:00:03
-	// retry "reports": attempts exhausted after 3 attempts in 3s: connection reset
+	// retry "reports": attempts exhausted after 3 attempts: connection reset
 }
 
 // 500 ms never pay for three attempts of 300 ms.

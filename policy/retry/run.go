@@ -354,7 +354,7 @@ func says(err error, ctx context.Context) bool { //nolint:revive // reads like a
 
 // giveUp makes the error of a call that was given up, and publishes it.
 func (p *Policy) giveUp(ctx context.Context, r *Run, reason, last error) error {
-	e := &Error{Instance: p.id, Attempts: r.made(), Reason: reason, Last: last, notStarted: !r.Entered}
+	e := &Error{Instance: p.id, Attempts: r.made(), Reason: reason, Last: last, notStarted: !r.Entered, sinceEnd: r.deadline == 0}
 	if r.start != 0 {
 		e.Elapsed = time.Duration(max(0, p.scope.Now()-r.start))
 	}
