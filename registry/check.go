@@ -38,6 +38,7 @@ const (
 	checkNoSecond     = "R4C-CHK-004" // MaxDuration leaves no room for a second attempt
 	checkStorm        = "R4C-CHK-005" // retries without delay and budget on a shared limit
 	checkSelfRefusal  = "R4C-CHK-006" // a limit of 1 that an async retry finds taken by itself
+	checkNoLayer      = "R4C-CHK-007" // a pipeline that protects nothing
 )
 
 // Check returns what contradicts itself in the effective settings of all
@@ -56,6 +57,7 @@ var rules = []struct {
 	{checkNoSecond, warning, noSecondAttempt},
 	{checkStorm, warning, storm},
 	{checkSelfRefusal, info, selfRefusal},
+	{checkNoLayer, info, noLayer},
 }
 
 // check makes the findings of a view of the configuration c.
@@ -215,6 +217,15 @@ func selfRefusal(p *viewed, _ func(kind, id string) bool) string {
 	}
 	return "bulkhead limit 1, no waiting, and a retry: an asynchronous attempt that timed out holds its slot until its function returns, " +
 		"so the next attempt may be refused by its own predecessor: let it wait, raise the limit, or give FreeOnTimeout"
+}
+
+// noLayer looks for a pipeline that neither code nor the configuration gives a
+// layer. One whose layers are switched off is as somebody wants it.
+func noLayer(p *viewed, _ func(kind, id string) bool) string {
+	if !p.stack.Plain {
+		return ""
+	}
+	return "the pipeline has no layer: it protects nothing and counts nothing: add a policy in code, or, for Configured, in the configuration"
 }
 
 // total names MaxDuration and what is reserved of it.

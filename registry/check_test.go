@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"testing"
@@ -69,6 +70,10 @@ func TestCheck_G8_Contradictions(t *testing.T) {
 		"one attempt needs no room": {func(b builder) builder {
 			return b.Timeout(2*s).Retry(retry.MaxAttempts(1), retry.MaxDuration(2*s))
 		}, ""},
+		"no layer at all": {func(b builder) builder { return b }, "R4C-CHK-007 info the pipeline has no layer: it protects nothing and counts nothing"},
+		"a fallback is a layer": {func(b builder) builder {
+			return b.Fallback(func(context.Context, error) (int, error) { return 0, nil })
+		}, ""},
 		"limit 1 and async retries": {
 			func(b builder) builder { return b.Timeout(s).Retry().Bulkhead(bulkhead.MaxConcurrent(1)) },
 			"R4C-CHK-006 info bulkhead limit 1, no waiting, and a retry",
@@ -115,6 +120,15 @@ func TestCheck_G8_RetriesAtOnceOnASharedLimit(t *testing.T) {
 	}
 }
 
+func TestCheck_G8_AConfiguredPipelineWithoutLayers(t *testing.T) {
+	r, _ := newRegistry(t, registry.WithConfig(parse(t, `instances: {empty: {}, off: {timeout: {value: 1s, enabled: false}}}`)))
+	built(t, pipeline.Configured[int](r, "empty"))
+	built(t, pipeline.Configured[int](r, "off"))
+	if got := r.Check(); len(got) != 1 || got[0].Code != "R4C-CHK-007" || got[0].ID != "empty" || got[0].Severity != "info" {
+		t.Errorf("findings %+v, want one R4C-CHK-007 for empty", got)
+	}
+}
+
 func TestCheck_G6_UnusedInstances(t *testing.T) {
 	r, _ := newRegistry(t, registry.WithConfig(parse(t, `
 instances:
@@ -151,7 +165,7 @@ func TestCheck_G6_ManyUnusedInstancesDoNotCostAHintEach(t *testing.T) {
 	}
 	r, _ := newRegistry(t, registry.WithConfig(parse(t, text.String())))
 	for i := range 2000 {
-		built(t, pipeline.New[int](r, "an-instance-with-a-long-nome-"+strconv.Itoa(i)))
+		built(t, pipeline.New[int](r, "an-instance-with-a-long-nome-"+strconv.Itoa(i)).Timeout(time.Second))
 	}
 	got := r.Check()
 	if len(got) != 2000 {
