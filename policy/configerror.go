@@ -14,7 +14,7 @@ type ConfigError struct {
 	Path   string // the setting: `instances."reports".timeout.value`, or "value" in code
 	Got    string // what was given and what is wrong with it
 	Hint   string // the way out
-	File   string // configuration file, or "env"
+	File   string // configuration file, or the variable of the environment
 	Line   int    // 1-based; 0: unknown
 	Col    int    // 1-based, in characters; 0: unknown
 }

@@ -77,7 +77,7 @@ func TestConfigErrorText(t *testing.T) {
 			`timeout "reports": value: -1s is negative (give a duration above 0) [R4C-ATR-002]`,
 		},
 		{policy.ConfigError{ID: " x", Got: "the id begins with a space"}, `" x": the id begins with a space`},
-		{policy.ConfigError{File: "env", Path: "a", Got: "b"}, `env: a: b`},
+		{policy.ConfigError{File: "RESILIENCE4CATA_SET", Path: "a", Got: "b"}, `RESILIENCE4CATA_SET: a: b`},
 		{policy.ConfigError{File: "f", Line: 3, Got: "b"}, `f:3: b`},
 	} {
 		if got := tc.err.Error(); got != tc.want {
