@@ -43,7 +43,7 @@
 //	nobody passes those who wait                                  TestNobodyPassesTheQueue
 //	who leaves gives its place back                               TestField_RL10_…
 //	granted or left, never both and never neither                 TestGrantAgainstLeave, TestField_RL12_LeavesAtItsDueInstant
-//	a new rate plans those who wait anew                          TestSetRatePlansWaitersAnew, TestSetRateRefusesWhoNoLongerFits
+//	a new rate plans those who wait anew                          TestSetRatePlansWaitersAnew, TestSetRate_L5_AgainstTheModel
 //	a lower burst drops what is stored above it                   TestSetRateAndTheStore
 //	a clock that goes back mints nothing and makes no long wait   TestClockGoingBackMintsNothing, TestField_RL03_…
 //	extreme settings saturate                                     TestExtremeRatesSaturate
