@@ -123,13 +123,16 @@ func (p *Policy) Enter(ctx context.Context) (Permit, error) {
 
 // enterSlowly is Enter for a breaker that was not closed a moment ago.
 func (p *Policy) enterSlowly(ctx context.Context) (Permit, error) {
+	// The clock is read after the generation, here and below: a reading that is
+	// older would make the wait longer than it can be.
+	g := p.cur.Load()
 	now := p.scope.Now()
 	// Most calls on an open breaker are refused, and need no lock to learn that.
-	if wait, refused := p.cur.Load().refusal(now); refused {
+	if wait, refused := g.refusal(now); refused {
 		return Permit{}, p.refuse(ctx, wait, now)
 	}
 	p.mu.Lock()
-	g := p.cur.Load()
+	g, now = p.cur.Load(), p.scope.Now()
 	wait, refused := g.refusal(now)
 	var t Permit
 	if !refused {

@@ -74,7 +74,8 @@ func (g *generation) refusal(now int64) (wait time.Duration, refused bool) {
 	case g.probes == nil:
 		wait = time.Duration(g.until - now)
 	case g.probes.free.Load() == 0:
-		wait = time.Duration(g.probes.renewAt.Load() - now)
+		// The last probe may have left after the clock was read.
+		wait = min(time.Duration(g.probes.renewAt.Load()-now), g.set.OpenFor)
 	}
 	return max(wait, 0), wait > 0
 }

@@ -67,6 +67,52 @@ func TestRetryAfterIsExactlyWhenTheNextProbeIsAllowed(t *testing.T) {
 	allow(t, p)
 }
 
+// between is a clock that lets something happen right after its next reading.
+type between struct {
+	*clock.Manual
+	happens func()
+}
+
+func (b *between) Now() time.Time {
+	now, f := b.Manual.Now(), b.happens
+	if b.happens = nil; f != nil {
+		f()
+	}
+	return now
+}
+
+// A call that is held up after it has read the clock is not told to wait for
+// longer than OpenFor, whatever has happened to the breaker meanwhile.
+func TestRetryAfter_C4_OfACallThatWasHeldUpIsNoLongerThanOpenFor(t *testing.T) {
+	for name, after := range map[string]time.Duration{"while open": 500 * time.Millisecond, "when the open time is over": time.Second} {
+		clk := &between{Manual: clock.NewManual(epoch)}
+		p := must(t, clk, circuitbreaker.MinCalls(1), circuitbreaker.OpenFor(time.Second))
+		record(t, p, errE)
+		clk.Advance(after)
+		clk.happens = func() {
+			clk.Advance(time.Hour)
+			allow(t, p).Failure() // opens anew
+		}
+		if got := refusal(t, p).RetryAfter(); got > time.Second {
+			t.Errorf("%s: RetryAfter %s", name, got)
+		}
+	}
+
+	clk := &between{Manual: clock.NewManual(epoch)}
+	p := must(t, clk, circuitbreaker.MinCalls(1), circuitbreaker.OpenFor(time.Second))
+	record(t, p, errE)
+	clk.Advance(time.Second)
+	probe := allow(t, p)
+	clk.happens = func() {
+		clk.Advance(time.Hour)
+		probe.Ignored()
+		allow(t, p)
+	}
+	if got := refusal(t, p).RetryAfter(); got > time.Second {
+		t.Errorf("half-open: RetryAfter %s", got)
+	}
+}
+
 func TestHalfOpenLetsExactlyItsProbesThrough(t *testing.T) {
 	clk := clock.NewManual(epoch)
 	p := halfOpen(t, clk, circuitbreaker.HalfOpenCalls(3))
