@@ -324,6 +324,7 @@ func TestStage_A4_CancelledBesideTheNextAttempt(t *testing.T) {
 		if v, err := f.Get(t.Context()); v != 7 || err != nil || time.Since(begin) < time.Hour {
 			t.Errorf("%d %v", v, err)
 		}
+		synctest.Wait() // OnCancel has a goroutine of its own
 		if cancelled < time.Second || cancelled > 2*time.Second {
 			t.Errorf("cancelled after %v", cancelled)
 		}

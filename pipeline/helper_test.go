@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -66,6 +67,13 @@ func heard[E policy.Event](w *world) (found []E) {
 
 func (w *world) settled() {
 	w.Helper()
+	// The end of a caller's context is told on a goroutine of package context: it
+	// ends the future first, and what the call held soon after.
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); runtime.Gosched() {
+		if w.clk.Pending() == 0 && w.reg.Snapshot().Wheel.Pending == 0 {
+			break
+		}
+	}
 	if n := w.clk.Pending(); n != 0 {
 		w.Errorf("%d events are left on the clock", n)
 	}

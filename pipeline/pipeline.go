@@ -164,13 +164,13 @@ func (p *Pipeline[T]) timed(ctx context.Context, t *try, fn func(context.Context
 	}
 	c := callctx.New(ctx, plan)
 	t.link(c)
-	d.arm(c, t.layers, p.stack.Scope)
 	ended := false
 	defer func() {
 		if !ended { // a panic or Goexit goes on; nothing may stay armed
 			c.Finish()
 		}
 	}()
+	d.arm(c, t.layers, p.stack.Scope)
 	v, how, err = p.bulked(ctx, c, t, fn)
 	ended = true
 	if c.Finish() == callctx.Expired {

@@ -211,13 +211,18 @@ func (p *Pipeline[T]) expired(ctx context.Context, c *callctx.Context, d deadlin
 	if how != returned { // it ended in the bulkhead's queue, or was refused at that instant
 		err = nil
 	} else if err == nil {
-		p.lateSuccess(ctx, t.number(), c)
-		p.discard(ctx, t.values, v)
+		p.superseded(ctx, t, c, v)
 	}
 	if d.limit == nil {
 		return zero, outOfTime, err
 	}
 	return zero, timedOut, t.layers.Timeout.Exceeded(ctx, d.limit.D, t.entered, true, err)
+}
+
+// superseded deals with a value that came after the deadline.
+func (p *Pipeline[T]) superseded(ctx context.Context, t *try, c *callctx.Context, v T) {
+	defer p.discard(ctx, t.values, v) // also if a listener ends the goroutine
+	p.lateSuccess(ctx, t.number(), c)
 }
 
 // probe tells the circuit breaker, once, how an attempt ended: at the deadline,
@@ -288,12 +293,14 @@ func (p *Pipeline[T]) judge(ctx context.Context, t *try, v T, err error, how end
 			return
 		}
 		failed := err != nil
+		defer func() { // also if the hook ends the goroutine
+			if failed {
+				b.permit.Failure()
+			} else {
+				b.permit.Success()
+			}
+		}()
 		p.guard(ctx, "circuitbreaker", func() { failed = p.hooks.failIf(v, err) })
-		if failed {
-			b.permit.Failure()
-		} else {
-			b.permit.Success()
-		}
 		return
 	case panicked:
 		b.failure()

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -26,13 +27,16 @@ func TestQuickstartSaysWhatHappened(t *testing.T) {
 		"attempts made: 3",
 		"3 served, 2 refused before they started",
 		"6 served, 4 refused",
-		"attempts made: 2",
 		"the longest that whole: retry(3 in 500ms) > timeout(300ms) can take: 500ms",
 		`8 calls, 4 reached the endpoint; the breaker is open; every caller got "yesterday's report"`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the output lacks %q", want)
 		}
+	}
+	// On a crowded machine the first attempt may be told late, and leave no time.
+	if !regexp.MustCompile(`attempts made: [12]; the longest`).MatchString(text) {
+		t.Error("section 6 made another number of attempts than one or two")
 	}
 	var s struct{ Pipelines []registry.PipelineSnapshot }
 	if err := json.Unmarshal([]byte(jsonOf(t, text)), &s); err != nil {

@@ -161,6 +161,8 @@ func (c *Context) Deadline() (time.Time, bool) {
 // Value answers for the parent, and, once the context has ended, for its cause.
 func (c *Context) Value(key any) any {
 	switch key {
+	case nearestKey:
+		return c
 	case attemptKey:
 		if c.plan.Retrying {
 			return c
@@ -190,6 +192,13 @@ func (c *Context) Finish() Verdict {
 			return InTime
 		}
 		return w.end.Load().verdict()
+	}
+	// Who was told the deadline may have kept to it by himself, and is back before
+	// the wheel has come round.
+	if c.stamp.Load() != 0 && c.plan.Passed != nil && c.plan.Passed(c) {
+		if after := c.WheelExpire(c.slot); after != nil {
+			after()
+		}
 	}
 	if c.slot.CompareAndSwap(c, nil) {
 		if w := c.watch.Load(); w != nil {
@@ -243,6 +252,9 @@ func (c *Context) WheelExpire(slot *atomic.Pointer[Context]) (after func()) {
 	// The caller's context is foreign code: ask it before the slot is marked.
 	// It may end between the question and the decision; then both happened at
 	// once, and ours won.
+	if up := c.above(); up != nil { // its deadline came first, whichever the wheel finds first
+		defer func() { after = both(up, after) }()
+	}
 	in := c.info.Load()
 	shared := c.plan.expired
 	if in != nil {

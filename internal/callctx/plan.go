@@ -25,6 +25,10 @@ type Plan struct {
 	// timer be stopped and others be told. Nil: anywhere. It may be nil.
 	Watch func(*Context) (inside func() bool, stop func())
 
+	// Passed reports whether a deadline that somebody was told has passed, although
+	// the wheel may not have come round yet. It may be nil.
+	Passed func(*Context) bool
+
 	expired *watch // for contexts at which nobody had looked when they expired
 }
 

@@ -44,7 +44,7 @@ func (s *Scope) panicked(value any, stack []byte) {
 func (s *Scope) NewPlan(limit time.Duration, cause error, retrying bool) *callctx.Plan {
 	p := callctx.NewPlan(limit, cause)
 	p.Retrying = retrying
-	p.Deadline = s.deadline
+	p.Deadline, p.Passed = s.deadline, s.passed
 	if s.wheel != nil {
 		p.Watch = s.watch
 	}
@@ -144,6 +144,14 @@ func After(now int64, d time.Duration) int64 {
 	return now + int64(d)
 }
 
+// promise is Deadline for somebody who may act on it.
+func (s *Scope) promise(c *callctx.Context) int64 {
+	if s.wheel != nil && c.WheelStart() != wheel.Refused {
+		return s.wheel.Tell(c)
+	}
+	return s.Deadline(c)
+}
+
 // Deadline is when c is due, in Now's time, or Never. Asking fixes it.
 func (s *Scope) Deadline(c *callctx.Context) int64 {
 	d := c.WheelStamp().Load()
@@ -161,9 +169,24 @@ func (s *Scope) Deadline(c *callctx.Context) int64 {
 	}
 }
 
+// passed reports whether the deadline of c is over and was exact, or told to
+// somebody; what the wheel keeps for itself may be up to two ticks late. It reads
+// the clock only then.
+func (s *Scope) passed(c *callctx.Context) bool {
+	d := c.WheelStamp().Load()
+	switch {
+	case d == Never:
+		return false
+	case c.WheelStart() == wheel.Refused || wheel.Told(d):
+		return s.Now() >= d
+	default:
+		return d < 0 // handed out to expire
+	}
+}
+
 // deadline answers for a context's Deadline.
 func (s *Scope) deadline(c *callctx.Context) (time.Time, bool) {
-	d := s.Deadline(c)
+	d := s.promise(c)
 	if d == Never {
 		return time.Time{}, false
 	}

@@ -53,16 +53,27 @@ func (p *private) begin(now, deadline int64) {
 	}
 	s := p.scope
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.over || p.begun.Load() {
+		p.mu.Unlock()
 		return
 	}
 	c.WheelStamp().Store(deadline)
 	p.begun.Store(true)
-	p.timer = s.clk.AfterFunc(until(now, deadline), func() {
+	p.mu.Unlock()
+	// The clock may be the user's code, and call back here: with no lock held.
+	t := s.clk.AfterFunc(until(now, deadline), func() {
 		expire(c, &p.slot, s.soon)
 		c.Tell()
 	})
+	p.mu.Lock()
+	over := p.over
+	if !over {
+		p.timer = t
+	}
+	p.mu.Unlock()
+	if over {
+		t.Stop()
+	}
 }
 
 // end is called once, when the context has ended.

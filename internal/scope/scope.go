@@ -125,8 +125,17 @@ func (s *Scope) Wait(ctx context.Context, ready <-chan struct{}) error {
 	case <-ready:
 		return nil
 	default:
-		return ctx.Err()
+		return ended(ctx)
 	}
+}
+
+// ended is the error of a context that says that it is done. A foreign one may
+// say so without an error, which would read as granted.
+func ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return context.Canceled
 }
 
 // Sleep blocks for d and returns nil, ctx's error when that ends first, or

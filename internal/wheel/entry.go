@@ -35,7 +35,8 @@ type Entry[E any] interface {
 	// WheelStamp is where the deadline is kept once it is fixed.
 	//
 	//	0      not fixed yet
-	//	> 0    the deadline in wheel time; Never: not due by the wheel
+	//	> 0    the deadline in wheel time, odd if somebody was told (see
+	//	       Wheel.Tell); Never: not due by the wheel
 	//	< 0    the same, negated: the entry was handed out to expire
 	//
 	// The owner may store Never at any time and must leave all else to
@@ -80,13 +81,19 @@ type Config[E any] struct {
 	OnPanic func(value any, stack []byte)
 }
 
-// later is t+d, saturating, and above zero.
+// told is the lowest bit of a deadline that somebody has been told. All other
+// deadlines are even, rounded up.
+const told = 1
+
+// later is t+d, saturating, above zero and even.
 func later(t, d int64) int64 {
 	if d >= far-t {
 		return far
 	}
-	return max(t+d, 1)
+	return max(even(t+d), 2)
 }
+
+func even(d int64) int64 { return (d + 1) &^ 1 }
 
 // exact is the deadline that a negative start stands for.
 func exact(start int64) int64 {

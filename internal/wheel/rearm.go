@@ -18,7 +18,8 @@ func (l *Level[E, P]) Rearm(e *E, slot *atomic.Pointer[E], deadline int64) {
 	// First the deadline, then the bounds, then look who is going to read them:
 	// as in Arm. A tick that has read the entry before found nothing due and
 	// set its bounds accordingly; lowering them afterwards corrects that.
-	if !P(e).WheelStamp().CompareAndSwap(0, max(deadline, 1)) {
+	deadline = max(even(deadline), 2)
+	if !P(e).WheelStamp().CompareAndSwap(0, deadline) {
 		return
 	}
 	if seg, b := l.block(slot); seg != nil {

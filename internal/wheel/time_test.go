@@ -251,7 +251,7 @@ func TestDeadlineIsFixedOnce(t *testing.T) { // T-6
 	tick := time.Duration(w.TickLen())
 
 	quiet := arm(w, new(call), 200*time.Millisecond)
-	if got, want := w.Deadline(quiet), o.clock()+quiet.limit; got != want {
+	if got, want := w.Deadline(quiet), even(o.clock()+quiet.limit); got != want {
 		t.Errorf("quiet: deadline %d, want exactly %d", got, want)
 	}
 

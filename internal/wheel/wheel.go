@@ -198,6 +198,31 @@ func (w *Wheel[E, P]) Deadline(e *E) int64 {
 	}
 }
 
+// Tell is Deadline for somebody who may act on the answer: it leaves a mark, so
+// that [Told] knows later that the stamp is a promise.
+func (w *Wheel[E, P]) Tell(e *E) int64 {
+	p := P(e)
+	for {
+		d := w.Deadline(e)
+		v := p.WheelStamp().Load()
+		switch {
+		case d >= far || d&told != 0 || v < 0:
+			return d
+		case v == 0 && p.WheelStart() >= 0: // a foreign bubble's estimate
+			return d
+		case v != 0 && v != d: // somebody else was faster
+			continue
+		}
+		if p.WheelStamp().CompareAndSwap(v, d|told) {
+			return d | told
+		}
+	}
+}
+
+// Told reports whether a stamp is a deadline that somebody was told and that has
+// not been handed out to expire.
+func Told(stamp int64) bool { return stamp > 0 && stamp < far && stamp&told != 0 }
+
 // Time converts wheel time for a wheel on the real clock. Never and what is
 // near it become a time some 292 years ahead.
 func (w *Wheel[E, P]) Time(ns int64) time.Time { return w.base.Add(time.Duration(ns - 1)) }

@@ -195,6 +195,9 @@ func burst(o *world, w *testWheel) {
 	o.advance(0)
 }
 
+// even is how the wheel rounds a deadline that nobody was told.
+func even(d int64) int64 { return (d + 1) &^ 1 }
+
 // startTicking makes w tick by calls that end at once.
 func startTicking(tb testing.TB, o *world, w *testWheel) {
 	tb.Helper()

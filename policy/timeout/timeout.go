@@ -190,13 +190,13 @@ func (p *Policy) Do(ctx context.Context, fn func(ctx context.Context) error) err
 		return fn(ctx)
 	}
 	c := callctx.New(ctx, l.Plan)
-	l.Arm(c)
 	returned := false
 	defer func() {
 		if !returned { // a panic or Goexit goes on; nothing may stay armed
 			c.Finish()
 		}
 	}()
+	l.Arm(c)
 	err := fn(c) //nolint:contextcheck // c is the context, below ctx
 	returned = true
 	if c.Finish() == callctx.Expired {
