@@ -52,9 +52,10 @@ type Counts struct {
 // Read sums the counters up. What ends is read before what begins, and a call
 // is counted as started first, so that finished ≤ started in every reading.
 func (c *Calls) Read() Counts {
+	ended := c.set.Sums()
 	n := Counts{
-		Succeeded: c.set.Sum(int(Succeeded)), Failed: c.set.Sum(int(Failed)), TimedOut: c.set.Sum(int(TimedOut)),
-		Cancelled: c.set.Sum(int(Cancelled)), Rejected: c.set.Sum(int(Rejected)), Panicked: c.set.Sum(int(Panicked)),
+		Succeeded: ended[Succeeded], Failed: ended[Failed], TimedOut: ended[TimedOut],
+		Cancelled: ended[Cancelled], Rejected: ended[Rejected], Panicked: ended[Panicked],
 	}
 	n.Started = c.set.Sum(int(started))
 	n.InFlight = int64(n.Started - n.Succeeded - n.Failed - n.TimedOut - n.Cancelled - n.Rejected - n.Panicked)

@@ -8,6 +8,7 @@
 //	what                                             proved by
 //	no add is lost                                   TestSumsAreExactWhenIdle
 //	sums never go back from one reading to the next  TestSumsAreMonotone
+//	what is rarely counted costs little until then   TestRareIsMadeOnce
 package stripe
 
 import (
@@ -47,6 +48,17 @@ func New() *Set { return &Set{lines: make([]Line, lineCount)} }
 // Line returns the stripe for the calling goroutine.
 func (s *Set) Line() *Line {
 	return &s.lines[Hint()&uint32(len(s.lines)-1)]
+}
+
+// Sums is Sum for all counters, one line after the other, so that each is
+// fetched once. The sums are not of one moment: see Sum.
+func (s *Set) Sums() (n [Counters]uint64) {
+	for l := range s.lines {
+		for i := range n {
+			n[i] += s.lines[l][i].Load()
+		}
+	}
+	return n
 }
 
 // Sum adds up counter i over all lines. Each counter only grows, so a later Sum

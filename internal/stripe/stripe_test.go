@@ -30,6 +30,28 @@ func TestSumsAreExactWhenIdle(t *testing.T) {
 	if got := s.Sum(3); got != 0 {
 		t.Errorf("Sum(3) = %d, want 0", got)
 	}
+	if got, want := s.Sums(), [stripe.Counters]uint64{0: 32_000, 7: 64_000}; got != want {
+		t.Errorf("Sums() = %v, want %v", got, want)
+	}
+}
+
+func TestRareIsMadeOnce(t *testing.T) {
+	var r stripe.Rare
+	if r.Sum(0) != 0 {
+		t.Error("a new one has counted")
+	}
+	var wg sync.WaitGroup
+	for range 32 {
+		wg.Go(func() {
+			for range 100 {
+				r.Line()[1].Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if r.Sum(0) != 0 || r.Sum(1) != 3200 {
+		t.Errorf("%d and %d, want 0 and 3200", r.Sum(0), r.Sum(1))
+	}
 }
 
 func TestSumsAreMonotone(t *testing.T) {

@@ -30,7 +30,7 @@ type Policy struct {
 
 	id       string
 	scope    *scope.Scope
-	rejected *stripe.Set // counter 0
+	rejected stripe.Rare // counter 0
 	settings atomic.Pointer[settings]
 
 	// waiting mirrors queue.Len() for refusals without the lock. Written under mu.
@@ -65,7 +65,7 @@ func NewIn(s *scope.Scope, id string, c Config) (*Policy, error) {
 	if err := setting.Named(errors.Join(setting.ID(kind, id, "id"), c.Validate()), id); err != nil {
 		return nil, err
 	}
-	p := &Policy{id: id, scope: s, rejected: stripe.New()}
+	p := &Policy{id: id, scope: s}
 	p.use(c, c.MaxConcurrent)
 	p.state.Store(uint64(word(0).withLimit(c.MaxConcurrent)))
 	s.OnClose(p.close)
