@@ -130,3 +130,45 @@ func TestField_TO14_TheTextNamesTheMethod(t *testing.T) {
 		t.Errorf("got %d, %v", v, err)
 	}
 }
+
+// An option that is nil says nothing: code that puts options together need not
+// leave it out.
+func TestBuilder_O1_NilOptionsAreSkipped(t *testing.T) {
+	for name, l := range map[string]layers{
+		"Fallback": func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
+			return b.Fallback(func(context.Context, error) (int, error) { return 0, nil }, nil)
+		},
+		"CircuitBreaker": func(b *pipeline.Builder[int]) *pipeline.Builder[int] { return b.CircuitBreaker(nil) },
+		"Retry":          func(b *pipeline.Builder[int]) *pipeline.Builder[int] { return b.Retry(nil) },
+		"RateLimit":      func(b *pipeline.Builder[int]) *pipeline.Builder[int] { return b.RateLimit(ratelimit.Per(1, s), nil) },
+		"Timeout":        func(b *pipeline.Builder[int]) *pipeline.Builder[int] { return b.Timeout(s, nil) },
+		"Bulkhead": func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
+			return b.Bulkhead(bulkhead.MaxConcurrent(1), nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if v, err := build(w, "x", l).Execute(t.Context(), returns(7, nil)); v != 7 || err != nil {
+				t.Errorf("got %d, %v", v, err)
+			}
+		})
+	}
+}
+
+// What does not come along with As is not in its text either.
+func TestAs_ItsTextHasNoFallback(t *testing.T) {
+	w := newWorld(t)
+	p := build(w, "x", func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
+		return b.Timeout(2 * s).Fallback(func(context.Context, error) (int, error) { return 9, nil })
+	})
+	as := pipeline.As[string](p)
+	if got, want := as.String(), "x: timeout(2s)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := p.String(), "x: fallback > timeout(2s)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if _, err := as.Execute(t.Context(), func(context.Context) (string, error) { return "", errBoom }); err != errBoom { //nolint:errorlint // the very error
+		t.Errorf("got %v", err)
+	}
+}

@@ -3,13 +3,16 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"resilience4cata.dev/go/pipeline"
+	"resilience4cata.dev/go/policy/fallback"
 	"resilience4cata.dev/go/policy/retry"
 	"resilience4cata.dev/go/policy/timeout"
 )
@@ -289,4 +292,88 @@ func TestDiscard_T14_RunMakesNoValues(t *testing.T) {
 			a.Errorf("discarded %v", got)
 		}
 	})
+}
+
+// A value beside an error has been looked at by RetryIf, and so is the call's own:
+// whoever replaces it owes it to the hook. Nobody else does.
+func TestDiscard_T14_O7_AValueBesideAnErrorThatIsReplaced(t *testing.T) {
+	no := func(int, error) bool { return false }
+	nine := func(context.Context, error) (int, error) { return 9, nil }
+	fails := func(context.Context, error) (int, error) { return 0, errNotFound }
+	for _, c := range []struct {
+		name  string
+		build layers
+		v     int
+		err   error
+		want  []int // discarded
+	}{
+		{"by a fallback", func(b *pipeline.Builder[int]) *pipeline.Builder[int] { return b.RetryIf(no).Fallback(nine) }, 9, nil, []int{1}},
+		{"by a fallback that fails", func(b *pipeline.Builder[int]) *pipeline.Builder[int] { return b.RetryIf(no).Fallback(fails) }, 0, errNotFound, []int{1}},
+		{"delivered: no fallback", func(b *pipeline.Builder[int]) *pipeline.Builder[int] { return b.RetryIf(no) }, 1, errBoom, nil},
+		{"delivered: skipped", func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
+			return b.RetryIf(no).Fallback(nine, fallback.SkipOn(errBoom))
+		}, 1, errBoom, nil},
+		{"nobody has looked", func(b *pipeline.Builder[int]) *pipeline.Builder[int] { return b.Fallback(nine) }, 9, nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inEveryForm(t, func(a *arena) {
+				var b bin
+				p := build(a.world, "x", func(l *pipeline.Builder[int]) *pipeline.Builder[int] {
+					return c.build(l.Retry(retry.MaxAttempts(1)).OnDiscard(b.put))
+				})
+				v, err := a.call(a.Context(), p, returns(1, errBoom))
+				if v != c.v || !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
+					a.Errorf("got %d, %v; want %d, %v", v, err, c.v, c.err)
+				}
+				if diff := cmp.Diff(c.want, b.got()); diff != "" {
+					a.Error(diff)
+				}
+			})
+		})
+	}
+}
+
+// The end of the call comes while RetryIf looks at the value beside an error.
+func TestDiscard_T14_A6_AnEndWhileRetryIfLooks(t *testing.T) {
+	for _, yes := range []bool{false, true} {
+		for name, end := range map[string]func(f *pipeline.Future[int], cancel func()){
+			"Cancel":  func(f *pipeline.Future[int], _ func()) { f.Cancel() },
+			"context": func(_ *pipeline.Future[int], cancel func()) { cancel() },
+		} {
+			t.Run(fmt.Sprint(name, " ", yes), func(t *testing.T) {
+				inEveryForm(t, func(a *arena) {
+					if a.form == inline && name == "Cancel" {
+						return // a future's
+					}
+					var b bin
+					var r atomic.Pointer[running]
+					ctx, cancel := context.WithCancel(a.Context())
+					defer cancel()
+					p := build(a.world, "x", func(l *pipeline.Builder[int]) *pipeline.Builder[int] {
+						return l.Retry(retry.MaxAttempts(2), retry.Constant(0)).OnDiscard(b.put).RetryIf(func(int, error) bool {
+							if a.form == inline { // there is no future that anybody could end
+								cancel()
+								return yes
+							}
+							end(r.Load().future, cancel)
+							<-r.Load().future.Done()
+							return yes
+						})
+					})
+					r.Store(a.start(ctx, p, a.plan(step{takes: s, v: 1, err: errBoom}).run))
+					a.advance(s)
+					_, err := r.Load().end()
+					a.is(err, context.Canceled, errBoom)
+					if diff := cmp.Diff([]int{1}, b.got()); diff != "" {
+						a.Error(diff)
+					}
+					if f := r.Load().future; f != nil {
+						if v, over, err := f.Work().Poll(); v != 0 || !over || err != errBoom { //nolint:errorlint // the function's own
+							a.Errorf("A-2: work: %d, %v, %v", v, over, err)
+						}
+					}
+				})
+			})
+		}
+	}
 }

@@ -363,7 +363,7 @@ func TestFallback_O7_K6_AsyncOnAFreshGoroutine(t *testing.T) {
 	})
 }
 
-func TestFallback_A7_PanicAndGoexitInside(t *testing.T) {
+func TestFallback_A7_O7_PanicAndGoexitInside(t *testing.T) {
 	for name, leave := range map[string]func(){"panic": func() { panic(errNotFound) }, "Goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			inEveryForm(t, func(a *arena) {
@@ -394,6 +394,7 @@ func TestFallback_A7_PanicAndGoexitInside(t *testing.T) {
 					} else {
 						a.is(err, pipeline.ErrGoexit)
 					}
+					a.is(err, errBoom) // O-7: what it was asked for
 				}
 				synctest.Wait()
 				a.fellBack(1, 1)

@@ -3,8 +3,11 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"resilience4cata.dev/go/pipeline"
 	"resilience4cata.dev/go/policy"
@@ -255,6 +258,67 @@ func TestRetry_T10_R10_NestedPipelines(t *testing.T) {
 		v, err := a.call(a.Context(), outer, func(ctx context.Context) (int, error) { return limit.Execute(ctx, fn.run) })
 		if v != 7 || err != nil || a.at() != 4*s {
 			a.Errorf("got %d, %v at %v", v, err, a.at())
+		}
+	})
+}
+
+// A refused attempt has its number, too: the function sees those of its own.
+func TestRetry_R15_AttemptsAreNumberedByTheRetry(t *testing.T) {
+	for name, l := range map[string]layers{
+		"":        func(b *pipeline.Builder[int]) *pipeline.Builder[int] { return b },
+		"timeout": func(b *pipeline.Builder[int]) *pipeline.Builder[int] { return b.Timeout(time.Minute) },
+		"breaker": func(b *pipeline.Builder[int]) *pipeline.Builder[int] { return b.CircuitBreaker() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inEveryForm(t, func(a *arena) {
+				p := build(a.world, "x", func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
+					return l(b.RateLimit(ratelimit.Per(1, 2*s)).Retry(retry.MaxAttempts(5), retry.Constant(s)))
+				})
+				numbers := func() (got []int) {
+					fn := a.plan(step{err: errBoom})
+					_, _ = a.call(a.Context(), p, fn.run)
+					key := retry.IdempotencyKey(fn.ctx(1))
+					for n := range fn.calls() {
+						got = append(got, retry.Attempt(fn.ctx(n+1)))
+						if k := retry.IdempotencyKey(fn.ctx(n + 1)); k != key || k == "" {
+							a.Errorf("keys %q and %q", key, k)
+						}
+					}
+					return got
+				}
+				if diff := cmp.Diff([]int{1, 3, 5}, numbers()); diff != "" {
+					a.Error(diff)
+				}
+				// The first is refused: the last call has had the permit.
+				if diff := cmp.Diff([]int{2, 4}, numbers()); diff != "" {
+					a.Error(diff)
+				}
+			})
+		})
+	}
+}
+
+// A call that is ended while RetryIf looks at a permanent error gives away that
+// error without its mark: the next retry decides anew.
+func TestRetry_R4_A6_TheMarkStaysInsideWhoeverEndsTheCall(t *testing.T) {
+	inForms(t, []form{async, staged}, func(a *arena) {
+		var f atomic.Pointer[pipeline.Future[int]]
+		p := build(a.world, "x", func(b *pipeline.Builder[int]) *pipeline.Builder[int] {
+			return b.Retry(retry.MaxAttempts(2), retry.Constant(0)).RetryIf(func(int, error) bool {
+				f.Load().Cancel()
+				return true
+			})
+		})
+		r := a.start(a.Context(), p, a.plan(step{takes: s, err: retry.Permanent(errBoom)}).run)
+		f.Store(r.future)
+		a.advance(s)
+		_, err := r.end()
+		a.is(err, context.Canceled, errBoom)
+		outer := build(a.world, "outer", retrying(retry.MaxAttempts(3), retry.Constant(0)))
+		fn := a.plan(step{err: err})
+		_, _ = a.call(a.Context(), outer, fn.run)
+		if n := fn.calls(); n != 3 {
+			a.Errorf("%d attempts, want 3: the mark has leaked", n)
 		}
 	})
 }
