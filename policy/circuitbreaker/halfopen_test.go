@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/circuitbreaker"
 )
 
@@ -307,6 +308,21 @@ func TestIgnore_C3_AnErrorThatGivesNoAnswerCostsNoPermit(t *testing.T) {
 	}
 	allow(t, p).Record(nil)
 	wantState(t, p, circuitbreaker.Closed)
+}
+
+// Who listens hears of such a panic with the context of the call it came from.
+func TestIgnores_X3_ThePanicIsTheCallers(t *testing.T) {
+	type key struct{}
+	var of []any
+	p := heard(t, clock.NewManual(epoch), func(ctx context.Context, e policy.Event) {
+		if _, ok := e.(policy.CallbackPanic); ok {
+			of = append(of, ctx.Value(key{}))
+		}
+	}, circuitbreaker.Ignore(context.Canceled))
+	p.Ignores(context.WithValue(t.Context(), key{}, "call"), leaver(func() { panic("boom") }))
+	if len(of) != 1 || of[0] != "call" {
+		t.Errorf("heard with %v, want once, with the call's context", of)
+	}
 }
 
 func TestOpenForZeroRefusesNobody(t *testing.T) {

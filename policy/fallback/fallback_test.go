@@ -169,6 +169,25 @@ func TestJoinOfWhatIsJoinedAlreadyChangesNothing(t *testing.T) {
 	}
 }
 
+// One that nobody has filled in is still an error with a text.
+func TestTheZeroFailedErrorHasAText(t *testing.T) { // O-7
+	var e fallback.FailedError
+	if text := e.Error(); !strings.HasPrefix(text, "fallback failed: ") {
+		t.Errorf("got %q", text)
+	}
+	if errors.Is(&e, errE) {
+		t.Error("it matches E")
+	}
+}
+
+func TestApplySkipsNilOptions(t *testing.T) {
+	var c fallback.Config
+	keys := c.Apply(nil, fallback.On(errE), nil)
+	if diff := cmp.Diff([]string{"on"}, keys); diff != "" || !slices.Equal(c.On, []error{errE}) {
+		t.Errorf("On %v, keys (-want +got)\n%s", c.On, diff)
+	}
+}
+
 func TestValidateNamesNilErrors(t *testing.T) {
 	var c fallback.Config
 	c.Apply(fallback.On(errE, nil), fallback.SkipOn(nil))

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/retry"
 )
 
@@ -257,5 +258,32 @@ func TestALongMaxDurationSaturates(t *testing.T) {
 	wantIs(t, p.Do(t.Context(), f.call), retry.ErrExhausted)
 	if r := on(t, clk).Begin(); r.Deadline() != 0 || r.Attempt != 1 {
 		t.Errorf("without MaxDuration: deadline %d, attempt %d", r.Deadline(), r.Attempt)
+	}
+}
+
+// panicky is an error whose hint panics.
+type panicky struct{}
+
+func (panicky) Error() string             { return "busy" }
+func (panicky) RetryAfter() time.Duration { panic("hint") }
+
+func TestAHintThatPanicsIsNone(t *testing.T) {
+	clk := clock.NewManual(start)
+	p, _, j := heard(t, clk, retry.MaxAttempts(2), retry.Constant(3*time.Second))
+	f := &script{clk: clk, ends: []error{panicky{}, nil}}
+	if err := p.Do(t.Context(), f.call); err != nil {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff([]time.Duration{0, 3 * time.Second}, f.at); diff != "" {
+		t.Errorf("began at (-want +got)\n%s", diff)
+	}
+	panics := 0
+	for _, e := range j.take() {
+		if e, ok := e.(policy.CallbackPanic); ok && e.Value == "hint" && e.Policy() == "retry" {
+			panics++
+		}
+	}
+	if panics != 1 {
+		t.Errorf("%d panics were published, want 1", panics)
 	}
 }
