@@ -199,7 +199,7 @@ func blocked(t *testing.T, count int, stop func(reg *registry.Registry)) {
 // On the system clock nobody waits for somebody else's callback.
 func TestStage_A1_X3_CallbacksThatBlockDoNotHoldUpOthers(t *testing.T) {
 	t.Run("due together", func(t *testing.T) {
-		blocked(t, 20, func(*registry.Registry) { time.Sleep(2 * s) })
+		blocked(t, 20, func(*registry.Registry) { _ = clock.System().Sleep(context.Background(), 2*s) })
 	})
 	t.Run("Close", func(t *testing.T) {
 		blocked(t, 20, func(reg *registry.Registry) { _ = reg.Close() })
@@ -209,7 +209,7 @@ func TestStage_A1_X3_CallbacksThatBlockDoNotHoldUpOthers(t *testing.T) {
 // A callback that ends the goroutine takes nothing from who comes after it.
 func TestPromise_A7_GoexitInOnCancelIsForNobodyElse(t *testing.T) {
 	for name, end := range map[string]func(f *pipeline.Future[int], stage *pipeline.Promise[int]){
-		"timeout":             func(*pipeline.Future[int], *pipeline.Promise[int]) { time.Sleep(2 * s) },
+		"timeout":             func(*pipeline.Future[int], *pipeline.Promise[int]) { _ = clock.System().Sleep(context.Background(), 2*s) },
 		"Cancel":              func(f *pipeline.Future[int], _ *pipeline.Promise[int]) { f.Cancel() },
 		"Cancel of the stage": func(_ *pipeline.Future[int], stage *pipeline.Promise[int]) { stage.Future().Cancel() },
 	} {
