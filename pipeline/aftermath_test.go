@@ -209,7 +209,9 @@ func TestStage_A1_X3_CallbacksThatBlockDoNotHoldUpOthers(t *testing.T) {
 // A callback that ends the goroutine takes nothing from who comes after it.
 func TestPromise_A7_GoexitInOnCancelIsForNobodyElse(t *testing.T) {
 	for name, end := range map[string]func(f *pipeline.Future[int], stage *pipeline.Promise[int]){
-		"timeout":             func(*pipeline.Future[int], *pipeline.Promise[int]) { _ = clock.System().Sleep(context.Background(), 2*s) },
+		"timeout": func(*pipeline.Future[int], *pipeline.Promise[int]) {
+			_ = clock.System().Sleep(context.Background(), 2*s)
+		},
 		"Cancel":              func(f *pipeline.Future[int], _ *pipeline.Promise[int]) { f.Cancel() },
 		"Cancel of the stage": func(_ *pipeline.Future[int], stage *pipeline.Promise[int]) { stage.Future().Cancel() },
 	} {
