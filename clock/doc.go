@@ -38,6 +38,11 @@
 //
 //	K-1  Sleep fires in order, Now() is each deadline,   TestManualSleep_K1_StopsAtTheInstantTheContextEnds,
 //	     and stops at the instant its context ends       TestManualSleep_K1_TieGoesToTheContext
+//	     or one that its context was derived from        TestManualSleep_K1_HearsThroughDerivedContexts,
+//	                                                     TestManualPassive_K1_HearsThroughDerivedContexts,
+//	                                                     TestManualAwaitSleepers_K6_ForgetsThoseWithDerivedContexts
+//	     a context that is done without an error has     TestSleepAndWait_K1_DoneWithoutAnErrorIsCanceled
+//	     ended: context.Canceled
 //	K-2  Advance takes no notice of contexts             TestManualAdvance_K2_IgnoresTheInterrupt
 //	K-3  what was due is done when Advance returns, on   TestManualAdvance_K3_FiresOnTheAdvancingGoroutine,
 //	     its goroutine; ties in arming order; callbacks  TestManualAdvance_K3_TiesFireInArmingOrder,

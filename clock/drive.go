@@ -18,25 +18,30 @@ import (
 // goroutine. A ctx that ended before the call returns its error and does not
 // move the clock; d <= 0 returns ctx.Err() and calls nothing.
 //
+// That holds for a context that the function has derived from its own, too. The
+// news of the end may come to it on another goroutine; Sleep, like Drive, Wait
+// and the Await methods, waits for that, a few milliseconds of real time at most.
+//
 // On a Passive clock Sleep parks until somebody else moves the clock; it is a
 // pending event at now+d meanwhile. The context's state at that instant decides
 // between nil and ctx.Err(), however late the goroutine is scheduled.
 func (m *Manual) Sleep(ctx context.Context, d time.Duration) error {
 	needContext(ctx, "Sleep")
-	if err := ctx.Err(); err != nil || d <= 0 {
+	end := &ending{ctx: ctx}
+	if err := end.err(); err != nil || d <= 0 {
 		return err
 	}
 	if m.passive.Load() {
-		return m.parkFor(ctx, d)
+		return m.parkFor(end, d)
 	}
 	j := &journey{target: later(m.Now(), d)}
 	for e := m.step(j); e != nil; e = m.step(j) {
 		m.fire(e)
-		if err := ctx.Err(); err != nil {
+		if err := end.err(); err != nil {
 			return err
 		}
 	}
-	return ctx.Err() // another goroutine may have ended it
+	return end.err() // another goroutine may have ended it
 }
 
 // Drive moves the clock from event to event, calling each on this goroutine,
@@ -61,6 +66,7 @@ func (m *Manual) Drive(ctx context.Context, until func() bool) error {
 	// between leaves a token in the channel.
 	w := m.watch(armed | moved)
 	defer m.unwatch(w)
+	end := ending{ctx: ctx}
 	for {
 		select {
 		case <-w.wake: // what this goroutine did itself is no news
@@ -69,7 +75,7 @@ func (m *Manual) Drive(ctx context.Context, until func() bool) error {
 		if until() {
 			return nil
 		}
-		if err := ctx.Err(); err != nil {
+		if err := end.err(); err != nil {
 			return err
 		}
 		if e := m.take(nil); e != nil {
@@ -102,11 +108,11 @@ func (m *Manual) Wait(ctx context.Context, ready <-chan struct{}) error {
 			return nil
 		default:
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		if p == nil {
-			p = newParked(ctx, ready)
+			p = newParked(&ending{ctx: ctx}, ready)
+		}
+		if err := p.end.err(); err != nil {
+			return err
 		}
 		if e := m.take(p); e != nil {
 			m.fire(e)

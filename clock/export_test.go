@@ -14,7 +14,7 @@ func (m *Manual) Parked() int {
 // its select, with an AwaitSleepers that looks at its channel. It reports what
 // Wait then learns and whether AwaitSleepers counted it.
 func (m *Manual) GrantInPassing(ctx context.Context, ready <-chan struct{}) (granted, counted bool) {
-	p := newParked(ctx, ready)
+	p := newParked(&ending{ctx: ctx}, ready)
 	m.mu.Lock()
 	m.park(p)
 	m.mu.Unlock()

@@ -24,6 +24,9 @@ func From(c bclock.Clock) Clock {
 	if c == nil {
 		panic("clock: nil c in From")
 	}
+	if m, ok := c.(*bclock.Mock); ok && m == nil { // it would panic at the first use
+		panic("clock: nil *Mock in From")
+	}
 	if reflect.TypeOf(c) == reflect.TypeOf(bclock.New()) {
 		return System()
 	}
@@ -59,7 +62,7 @@ func (a adapter) Sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 	case <-ctx.Done():
 	}
-	return ctx.Err() // a tie belongs to the context
+	return errNow(ctx) // a tie belongs to the context
 }
 
 // adapterTimer decides between the call and Stop itself: a Mock that has picked

@@ -33,8 +33,10 @@ func TestFrom_RealClockIsTheSystemClock(t *testing.T) {
 func TestFrom_NilArgumentsPanicAtOnce(t *testing.T) {
 	var none context.Context
 	c := clock.From(bclock.NewMock())
+	var mock *bclock.Mock
 	for want, f := range map[string]func(){
 		"clock: nil c in From":      func() { clock.From(nil) },
+		"clock: nil *Mock in From":  func() { clock.From(mock) },
 		"clock: nil ctx in Sleep":   func() { _ = c.Sleep(none, 0) },
 		"clock: nil f in AfterFunc": func() { c.AfterFunc(1, nil) },
 	} {

@@ -11,7 +11,8 @@ import (
 
 // Manual is a clock for tests: it moves only when it is told to, through every
 // pending event in order, and each callback sees Now() equal to its own
-// deadline. It never sleeps in real time.
+// deadline. It never sleeps in real time, but for the few milliseconds that a
+// method may wait for the news that its context has ended (see Sleep).
 //
 // Advance, Set and Drive move it; so do Sleep and the library's waits for
 // permits and slots, unless the clock is Passive. Callbacks run on the

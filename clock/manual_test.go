@@ -2,6 +2,7 @@ package clock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -216,6 +217,26 @@ func TestManualAfterFunc_FarDeadlinesNeverFireEarly(t *testing.T) {
 	m.Advance(1)
 	if len(d.entries) != 3 || m.Pending() != 0 {
 		t.Errorf("at the end of the longest delay: %v, %v", d.entries, m)
+	}
+}
+
+// More than a time.Duration away from where the clock stood: no difference of two
+// times may be taken on the way.
+func TestManualSet_K4_GoesFartherThanADurationReaches(t *testing.T) {
+	var m clock.Manual
+	fired := 0
+	m.AfterFunc(maxDuration, func() { fired++ })
+	m.AfterFunc(time.Second, func() { m.Set(start) }) // in an Advance: it adds nothing to that
+	m.Advance(time.Minute)
+	checkClock(t, &m, 0, 0)
+	ctx, _ := timeout(t, &m, 2*time.Second)
+	if err := m.Sleep(ctx, 5*time.Second); !errors.Is(err, context.Canceled) || fired != 1 {
+		t.Errorf("Sleep: %v, %d fired", err, fired)
+	}
+	checkClock(t, &m, 2*time.Second, 0)
+	m.Advance(maxDuration)
+	if far := m.Now(); !far.Add(-maxDuration).Equal(start.Add(2 * time.Second)) {
+		t.Errorf("wrapped or saturated: %v", far)
 	}
 }
 

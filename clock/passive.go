@@ -21,7 +21,8 @@ func (m *Manual) Passive() *Manual {
 // A goroutine counts no more from the moment that wakes it (the end of its sleep
 // or of its context, the close of its ready channel), not only when it gets to
 // run: after Advance has ended a sleep, AwaitSleepers waits for the next one.
-// Only a Wait that a value wakes counts until it runs. On a clock that is not Passive only waits with no event pending park.
+// Only a Wait that a value wakes counts until it runs. On a clock that is not
+// Passive only waits with no event pending park.
 func (m *Manual) AwaitSleepers(ctx context.Context, n int) error {
 	needContext(ctx, "AwaitSleepers")
 	return m.await(ctx, slept, func() bool { return m.sleepers(n) >= n })
@@ -40,8 +41,9 @@ func (m *Manual) AwaitTimers(ctx context.Context, n int) error {
 func (m *Manual) await(ctx context.Context, on change, holds func() bool) error {
 	w := m.watch(on)
 	defer m.unwatch(w)
+	end := ending{ctx: ctx}
 	for !holds() {
-		if err := ctx.Err(); err != nil {
+		if err := end.err(); err != nil {
 			return err
 		}
 		select {
@@ -55,7 +57,7 @@ func (m *Manual) await(ctx context.Context, on change, holds func() bool) error 
 // parked is one goroutine that waits in Sleep or Wait for another one to move
 // the clock. ready, granted and membership of m.parked are guarded by m.mu.
 type parked struct {
-	ctxErr  func() error    // Err of its context
+	end     *ending
 	ready   <-chan struct{} // what Wait waits for; nil in Sleep
 	granted bool            // ready came, and sleepers received it in Wait's place
 	wake    chan struct{}   // holds one token: look again
@@ -63,8 +65,8 @@ type parked struct {
 
 // newParked makes the record, and its channel, anew for each call: a channel
 // belongs to the synctest bubble that made it and must not outlive it.
-func newParked(ctx context.Context, ready <-chan struct{}) *parked {
-	return &parked{ctxErr: ctx.Err, ready: ready, wake: make(chan struct{}, 1)}
+func newParked(end *ending, ready <-chan struct{}) *parked {
+	return &parked{end: end, ready: ready, wake: make(chan struct{}, 1)}
 }
 
 // park counts p among the sleepers. The caller holds m.mu.
@@ -85,15 +87,17 @@ func (m *Manual) unpark(p *parked) bool {
 }
 
 // parkFor is Sleep on a passive clock.
-func (m *Manual) parkFor(ctx context.Context, d time.Duration) error {
-	p := newParked(ctx, nil)
-	var due error // ctx.Err() at the end of the sleep; published by p.wake
+func (m *Manual) parkFor(end *ending, d time.Duration) error {
+	p := newParked(end, nil)
+	var due error // why the context had ended at the end of the sleep; published by p.wake
 
 	m.mu.Lock()
 	e := m.arm(later(m.now, d), true, func() {
-		due = ctx.Err()
-		m.unpark(p)
-		poke(p.wake)
+		defer func() { // also if the context panics: that is not the sleeper's to wait for
+			m.unpark(p)
+			poke(p.wake)
+		}()
+		due = end.err()
 	})
 	m.park(p)
 	m.announce()
@@ -102,7 +106,7 @@ func (m *Manual) parkFor(ctx context.Context, d time.Duration) error {
 	select {
 	case <-p.wake:
 		return due
-	case <-ctx.Done():
+	case <-end.ctx.Done():
 	}
 	if !e.Stop() {
 		// The end of the sleep is being called, or was, and has decided.
@@ -110,7 +114,7 @@ func (m *Manual) parkFor(ctx context.Context, d time.Duration) error {
 		return due
 	}
 	m.unpark(p)
-	return ctx.Err()
+	return errNow(end.ctx)
 }
 
 // sleepers counts the goroutines that are parked and that nothing has woken yet:
@@ -140,7 +144,7 @@ func (m *Manual) sleepers(enough int) int {
 
 	n := 0
 	for _, p := range records { // a context is foreign code: no lock
-		if p.ctxErr() == nil {
+		if p.end.err() == nil {
 			n++
 		}
 	}

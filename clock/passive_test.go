@@ -59,15 +59,19 @@ func TestManualPassive_TieGoesToTheContext(t *testing.T) {
 	checkClock(t, m, 2*time.Second, 0)
 }
 
-// lateLook is a context at whose Done the caller gets to look only after the
-// gate has opened.
+// lateLook is a context at whose Done the sleeper, once its sleep is pending, gets
+// to look only after the gate has opened.
 type lateLook struct {
 	context.Context
-	gate chan struct{}
+	m             *clock.Manual
+	reached, gate chan struct{}
 }
 
 func (c lateLook) Done() <-chan struct{} {
-	<-c.gate
+	if c.m.Pending() > 0 {
+		close(c.reached)
+		<-c.gate
+	}
 	return c.Context.Done()
 }
 
@@ -77,11 +81,11 @@ func TestManualPassive_OutcomeIsDecidedAtTheEndOfTheSleep(t *testing.T) {
 	for range 100 {
 		m := clock.NewManual(start).Passive()
 		ctx, cancel := context.WithCancel(t.Context())
-		late := lateLook{ctx, make(chan struct{})}
+		late := lateLook{ctx, m, make(chan struct{}), make(chan struct{})}
 		res := async(func() error { return m.Sleep(late, 2*time.Second) })
-		mustAwait(t, m.AwaitSleepers(t.Context(), 1))
-		m.AfterFunc(2*time.Second+1, cancel)
-		m.Advance(time.Hour)
+		<-late.reached
+		m.Advance(2 * time.Second)
+		cancel()
 		close(late.gate)
 		if err := <-res; err != nil {
 			t.Fatalf("Sleep ended first, but: %v", err)

@@ -36,5 +36,5 @@ func (system) Sleep(ctx context.Context, d time.Duration) error {
 	}
 	// Asked on both ways out: select picks at random when both are ready, and
 	// a tie belongs to the context.
-	return ctx.Err()
+	return errNow(ctx)
 }
