@@ -197,12 +197,19 @@ func (c *Context) Hold(inside func() bool, stop func()) {
 // closed, before somebody waits for something else that the deadline ends.
 func (c *Context) Observe() { c.look() }
 
-// Tell sees to it that all hear of the end of a context that has ended. It is
-// for timers of a synctest bubble: whoever ended the context outside could not.
-func (c *Context) Tell() {
-	if w := c.watch.Load(); w != nil && w.end.Load() != nil {
-		w.tell()
+// Tell sees to it that all hear of the end of a context that has ended, and
+// reports whether there is nobody left to tell. It is for timers of a synctest
+// bubble: whoever ended the context outside could not.
+func (c *Context) Tell() (over bool) {
+	w := c.watch.Load()
+	if w == nil {
+		return true
 	}
+	if w.end.Load() == nil {
+		return false
+	}
+	w.tell()
+	return true
 }
 
 // AfterFunc arranges for f to be called after the context has ended, and

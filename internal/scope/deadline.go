@@ -121,7 +121,7 @@ func (p Place) Begin(c *callctx.Context, deadline int64) {
 		p.private.begin(now, deadline)
 	case s.foreign(now):
 		if deadline != Never && c.WheelStamp().CompareAndSwap(0, Never) {
-			c.Hold(s.inside, s.moved(c, until(now, deadline)))
+			c.Hold(s.inside(c), s.moved(c, until(now, deadline)))
 		}
 	default:
 		p.level.Rearm(c, c.Slot(), deadline)
@@ -203,9 +203,9 @@ func (s *Scope) watch(c *callctx.Context) (inside func() bool, stop func()) {
 	d, stamp := c.Plan().Limit, c.WheelStamp()
 	switch {
 	case c.Slot() == nil || d <= 0:
-		return s.inside, nil
+		return s.inside(c), nil
 	case c.WheelStart() == reserved && stamp.Load() == 0: // its deadline is to begin
-		return s.inside, nil
+		return s.inside(c), nil
 	}
 	for {
 		v := stamp.Load()
@@ -217,7 +217,7 @@ func (s *Scope) watch(c *callctx.Context) (inside func() bool, stop func()) {
 			break
 		}
 	}
-	return s.inside, s.moved(c, d)
+	return s.inside(c), s.moved(c, d)
 }
 
 // moved keeps the deadline of c, which lies on the wheel, by a timer of the

@@ -31,4 +31,7 @@
 //	all that is due at once ends before what follows from it      TestSoonComesAfterAllThatIsDueNow
 //	Each finds all that stay                                      TestEachFindsWhatStays
 //	a foreign bubble has its own time and never kills the process TestForeignBubble_X2_DoneFiresAtTheBubblesTime, TestForeignBubble_X2_EndsFromOutside
+//	nor do two of them                                            TestForeignBubble_X2_TwoBubbles, TestForeignBubble_X2_ManyAtOnce
+//	a bubble of any age is known                                  TestBubble_X2_AScopeThatWasMadeInAnOldOneIsOfIt, TestForeignBubble_X2_AnOldOneIsForeign
+//	readings of a clock that leaps go on                          TestNow_FarClocksNeitherWrapNorStop, TestNow_SaturatesAtBothEnds
 package scope

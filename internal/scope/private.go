@@ -30,7 +30,7 @@ func (s *Scope) hold(c *callctx.Context, now int64) *private {
 	c.WheelStamp().Store(Never)
 	var inside func() bool
 	if s.foreign(now) {
-		inside = s.inside
+		inside = s.inside(c)
 	}
 	c.Hold(inside, p.end) // before c has its slot: who finds it there finds its watch
 	p.slot.Store(c)

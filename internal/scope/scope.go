@@ -20,12 +20,12 @@ var ErrClosed = errors.New("registry: closed")
 type Scope struct {
 	clk      clock.Clock
 	base     time.Time
-	system   bool // clk is the system's: read its monotonic part alone
-	bubble   bool // made inside a synctest bubble
+	far      atomic.Pointer[time.Time] // see far
+	system   bool                      // clk is the system's: read its monotonic part alone
+	bubble   bool                      // made inside a synctest bubble
 	listener policy.Listener
 
-	wheel  *sharedWheel // nil: each deadline is a timer of clk
-	inside func() bool  // Foreign, for watches that are made in a foreign bubble
+	wheel *sharedWheel // nil: each deadline is a timer of clk
 
 	closed   atomic.Bool
 	mu       sync.Mutex
@@ -42,10 +42,8 @@ func New(clk clock.Clock, listener policy.Listener) *Scope {
 		clk = clock.System()
 	}
 	s := &Scope{clk: clk, listener: listener, system: clk == clock.System(), hooks: map[*hook]struct{}{}, privates: map[*private]struct{}{}}
-	s.base, s.inside = clk.Now(), s.Foreign
-	// Time in a synctest bubble begins at midnight UTC 2000-01-01 (testing/synctest),
-	// a date at which no machine that runs this can really be.
-	s.bubble = s.system && s.base.Year() < 2010
+	s.base = clk.Now()
+	s.bubble = s.system && bubbled(s.base)
 	return s
 }
 
@@ -59,19 +57,8 @@ func (s *Scope) System() bool { return s.system }
 // deadlines are runtime timers: exact, and of that bubble alone.
 func (s *Scope) Bubble() bool { return s.bubble }
 
-// Now is the time since the scope was made, in nanoseconds, plus one, so that a
-// reading is never zero. On the system clock it is monotonic, and negative in a
-// synctest bubble in which the scope was not made; on others it follows what
-// the clock says.
-func (s *Scope) Now() int64 {
-	if s.system {
-		return int64(time.Since(s.base)) + 1
-	}
-	return int64(s.clk.Now().Sub(s.base)) + 1
-}
-
-// Foreign reports whether the caller is in a synctest bubble in which the scope
-// was not made. It reads the clock.
+// Foreign reports whether the caller is in a synctest bubble and the scope was
+// made outside of all. It reads the clock.
 func (s *Scope) Foreign() bool { return s.system && !s.bubble && s.Now() <= 0 }
 
 func (s *Scope) foreign(now int64) bool { return s.system && !s.bubble && now <= 0 }
@@ -79,30 +66,27 @@ func (s *Scope) foreign(now int64) bool { return s.system && !s.bubble && now <=
 // Time is the clock's time, for events and snapshots.
 func (s *Scope) Time() time.Time { return s.clk.Now() }
 
-// At is the clock time of a reading of Now.
-func (s *Scope) At(now int64) time.Time { return s.base.Add(time.Duration(now - 1)) }
-
 // AfterFunc calls f when d has passed, never earlier: on a goroutine of its own
 // on the system clock, on the advancing goroutine under a manual clock. It is
 // for waits; the deadlines of calls are on the wheel.
 func (s *Scope) AfterFunc(d time.Duration, f func()) clock.Timer {
 	t := s.clk.AfterFunc(d, f)
 	if s.Foreign() {
-		return bubbleTimer{s, t}
+		return bubbleTimer{here(), t}
 	}
 	return t
 }
 
 // bubbleTimer is a timer that was made in a foreign synctest bubble. To stop it
-// from outside would end the process.
+// from elsewhere would end the process.
 type bubbleTimer struct {
-	scope *Scope
-	timer clock.Timer
+	bubble uint64
+	timer  clock.Timer
 }
 
-// Stop stops the timer if the caller is in a bubble; a timer that goes off finds
+// Stop stops the timer if the caller is in its bubble; a timer that goes off finds
 // nothing left to do.
-func (t bubbleTimer) Stop() bool { return t.scope.Foreign() && t.timer.Stop() }
+func (t bubbleTimer) Stop() bool { return In(t.bubble) && t.timer.Stop() }
 
 // driver is a clock that must be driven while something waits on it.
 type driver interface {
@@ -154,9 +138,9 @@ func (s *Scope) Sleep(ctx context.Context, d time.Duration) error {
 	ready := make(chan struct{})
 	wake := func() { once.Do(func() { close(ready) }) }
 	hook := wake
-	if s.Foreign() {
-		hook = func() { // ready is the bubble's: who closes the scope outside must not touch it
-			if s.Foreign() {
+	if b := s.Visited(); b != 0 {
+		hook = func() { // ready is the bubble's: who closes the scope elsewhere must not touch it
+			if In(b) {
 				wake()
 			}
 		}

@@ -55,6 +55,10 @@ func NewChan() (*Waiter, <-chan struct{}) {
 // Init sets the wake function of a waiter that is embedded elsewhere.
 func (w *Waiter) Init(wake func()) { w.wake = wake }
 
+// Relay puts what relay makes of w's wake function in its place. Call it before w
+// is queued.
+func (w *Waiter) Relay(relay func(wake func()) func()) { w.wake = relay(w.wake) }
+
 // Grant settles w as granted. It reports false if w was settled before; then
 // the permit is still the caller's. The caller must call Wake after it has
 // released its lock.
