@@ -94,3 +94,36 @@ func TestWheelOfAnEndedBubble(t *testing.T) { // architecture, wheel 7
 		}
 	}
 }
+
+// A bubble that has slept for longer than the years since 2000 is past the wheel,
+// which takes it for its own place. The bubble's time must not become the wheel's:
+// those outside would not live to see it.
+func TestWheel_X2_ABubblesTimeIsNeverTaken(t *testing.T) { // T-5
+	w := newReal()
+	w.Use(20 * time.Millisecond)
+	waits := hold(w, new(call))
+	synctest.Test(t, func(*testing.T) {
+		time.Sleep(60 * 365 * 24 * time.Hour)
+		for range 100 { // enough to have it tick
+			arm(w, new(call), time.Second).finish()
+		}
+		arm(w, new(call), time.Second)
+		time.Sleep(time.Minute)
+	})
+	if w.Ticking() {
+		t.Error("it ticks at the bubble's time")
+	}
+	for _, limit := range []time.Duration{5 * time.Millisecond, 40 * time.Millisecond} {
+		for !w.Ticking() { // a ticking wheel counts on its own time most
+			arm(w, new(call), time.Minute).finish()
+		}
+		fire := make(chan struct{})
+		began := time.Now()
+		arm(w, &call{onExpire: func(*call) func() { close(fire); return nil }}, limit)
+		<-fire
+		if early := limit - time.Since(began); early > 0 {
+			t.Errorf("%v early", early)
+		}
+	}
+	waits.finish()
+}

@@ -19,6 +19,7 @@ type Wheel[E any, P Entry[E]] struct {
 	onPanic   func(any, []byte)
 	base      time.Time // Time(1); zero if Config.Now was given
 	minBlocks int
+	bubble    bool // made in a synctest bubble
 
 	_   [128]byte
 	hot hot
@@ -67,6 +68,7 @@ func New[E any, P Entry[E]](c Config[E]) *Wheel[E, P] {
 		firing:    c.Firing,
 		onPanic:   c.OnPanic,
 		minBlocks: minBlocks,
+		bubble:    bubbled(time.Now()),
 	}
 	if w.now == nil {
 		base := time.Now()
