@@ -37,10 +37,23 @@ func (p *Policy) EnterAsync(ctx context.Context, maxWait time.Duration, w *waitq
 	if err := p.mayWait(ctx, maxWait); err != nil {
 		return false, err
 	}
+	p.scope.Lodge(w, nil)
 	since := p.since(maxWait)
 	if entered, err = p.join(ctx, w, true); entered || err != nil || maxWait < 0 {
 		return entered, err
 	}
+	p.bound(ctx, w, maxWait, since)
+	return false, nil
+}
+
+// bound gives w, which EnterAsync has queued, its timer.
+func (p *Policy) bound(ctx context.Context, w *waitq.Waiter, maxWait time.Duration, since int64) {
+	returned := false
+	defer func() {
+		if !returned {
+			p.abandon(w)
+		}
+	}()
 	timer := p.scope.AfterFunc(maxWait, func() {
 		if p.expire(w, since) {
 			p.tell(ctx)
@@ -55,7 +68,7 @@ func (p *Policy) EnterAsync(ctx context.Context, maxWait time.Duration, w *waitq
 	if !waits {
 		timer.Stop() // it was settled, or has left, in the meantime
 	}
-	return false, nil
+	returned = true
 }
 
 // Leave takes w, which EnterAsync has queued, out of the queue, and reports
@@ -80,15 +93,20 @@ func (p *Policy) wait(ctx context.Context, maxWait time.Duration) error {
 		return err
 	}
 	w, ready := waitq.NewChan()
+	p.scope.Lodge(w, nil)
 	since := p.since(maxWait)
 	if entered, err := p.join(ctx, w, false); entered || err != nil {
 		return err
 	}
-	if maxWait > 0 {
-		timer := p.scope.AfterFunc(maxWait, func() { p.expire(w, since) })
-		defer timer.Stop()
-	}
-	if err := p.scope.Wait(ctx, ready); err != nil && p.Leave(w) {
+	returned := false
+	defer func() {
+		if !returned {
+			p.abandon(w)
+		}
+	}()
+	err := p.await(ctx, w, ready, maxWait, since)
+	returned = true
+	if err != nil && p.Leave(w) {
 		return err
 	}
 	// It was settled, perhaps at the very moment at which ctx ended: that is its
@@ -96,11 +114,30 @@ func (p *Policy) wait(ctx context.Context, maxWait time.Duration) error {
 	if w.State() == waitq.Granted {
 		return nil
 	}
-	err := w.Err()
+	err = w.Err()
 	if errors.Is(err, ErrFull) {
 		p.tell(ctx)
 	}
 	return err
+}
+
+// await blocks until w is settled or ctx ends.
+func (p *Policy) await(ctx context.Context, w *waitq.Waiter, ready <-chan struct{}, maxWait time.Duration, since int64) error {
+	if maxWait > 0 {
+		timer := p.scope.AfterFunc(maxWait, func() { p.expire(w, since) })
+		defer timer.Stop()
+	}
+	return p.scope.Wait(ctx, ready)
+}
+
+// abandon takes w out of the queue, or gives its slot back, for a caller that
+// will not come back: foreign code has panicked or ended the goroutine while w
+// was waiting. It may be ctx, a clock, or anything that a manual clock calls while
+// the wait drives it.
+func (p *Policy) abandon(w *waitq.Waiter) {
+	if !p.Leave(w) && w.State() == waitq.Granted {
+		p.Release()
+	}
 }
 
 // mayWait refuses those who need not try to get in line, without the lock.

@@ -130,10 +130,11 @@ func (p *Policy) enter(ctx context.Context, latest int64, w *waitq.Waiter) (a ad
 			} else {
 				p.remember(ctx, w)
 			}
+			p.scope.Lodge(a.waiter, p.visit)
 			a.waiter.Max = latest
 			p.queue.Push(a.waiter)
 			p.tat += b.cost // it is above at: the wait is above 0
-			if p.queue.Len() == 1 {
+			if p.queue.Len() == 1 || p.timer == nil {
 				p.arm(b, at)
 			}
 		}
@@ -154,8 +155,12 @@ func (p *Policy) latest(ctx context.Context, now int64, maxWait time.Duration, u
 		latest = min(latest, until-1)
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		left := max(0, deadline.Sub(p.scope.At(now)))
-		latest = min(latest, add(now, left)-1)
+		left := deadline.Sub(p.scope.At(now))
+		// One that has passed although ctx lives is of another clock: the real one,
+		// where the scope's is manual.
+		if left >= 0 || p.scope.System() || ctx.Err() != nil {
+			latest = min(latest, add(now, max(0, left))-1)
+		}
 	}
 	return latest
 }
@@ -208,13 +213,35 @@ func (p *Policy) grant(b *bucket, at int64, woken *batch) (some bool) {
 
 // arm sets the timer for the first in the queue, which is not due yet, instead
 // of the one that is set.
+//
+// In a foreign synctest bubble it leaves the one that is set: a timer of the
+// bubble ends with it, and must not be touched by others, while those outside
+// rely on theirs. It may go off before the next is due, which costs a tick.
 func (p *Policy) arm(b *bucket, at int64) {
-	p.disarm()
 	if p.queue.Len() == 0 {
+		p.disarm()
 		return
 	}
+	wait := b.duration(p.due(b) - at)
+	if p.scope.Visited() != 0 {
+		p.scope.AfterFunc(wait, p.visit)
+		return
+	}
+	p.disarm()
 	armed := p.armed
-	p.timer = p.scope.AfterFunc(b.duration(p.due(b)-at), func() { p.tick(armed) })
+	p.timer = p.scope.AfterFunc(wait, func() { p.tick(armed) })
+}
+
+// visit is the tick of those who wait in a foreign synctest bubble.
+func (p *Policy) visit() {
+	p.lock()
+	b, at := p.locate(p.scope.Now())
+	var woken batch
+	if p.grant(b, at, &woken) {
+		p.arm(b, at)
+	}
+	p.unlock()
+	p.wake(&woken, true)
 }
 
 // disarm takes the timer back.

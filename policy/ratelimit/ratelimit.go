@@ -140,8 +140,23 @@ func (p *Policy) Enter(ctx context.Context, maxWait time.Duration, until int64) 
 	case a.waiter == nil:
 		return p.answer(ctx, a.wait)
 	}
-	w := a.waiter
-	if err := p.scope.Wait(ctx, a.ready); err != nil && p.Leave(w) {
+	return p.await(ctx, a.waiter, a.ready)
+}
+
+// await is the wait of Enter.
+func (p *Policy) await(ctx context.Context, w *waitq.Waiter, ready <-chan struct{}) error {
+	returned := false
+	defer func() {
+		// Foreign code has panicked or ended the goroutine: ctx, or anything that a
+		// manual clock calls while the wait drives it. A permit that was granted
+		// meanwhile is spent.
+		if !returned {
+			p.Leave(w)
+		}
+	}()
+	err := p.scope.Wait(ctx, ready)
+	returned = true
+	if err != nil && p.Leave(w) {
 		return err
 	}
 	// It was settled, perhaps at the very moment at which ctx ended: that is its
@@ -149,7 +164,7 @@ func (p *Policy) Enter(ctx context.Context, maxWait time.Duration, until int64) 
 	if w.State() == waitq.Granted {
 		return nil
 	}
-	err := w.Err()
+	err = w.Err()
 	if errors.Is(err, ErrLimited) {
 		p.tell(ctx)
 	}

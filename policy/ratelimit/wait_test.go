@@ -105,16 +105,27 @@ func (d deadline) Deadline() (time.Time, bool) { return d.at, true }
 
 // L-3: a deadline that has passed, or lies at the end of time, overflows nothing.
 func TestExtremeDeadlines(t *testing.T) {
-	p, _ := newManual(t, ratelimit.PerSecond(1), ratelimit.MaxWait(time.Second))
+	p, m := newManual(t, ratelimit.PerSecond(1), ratelimit.MaxWait(time.Second))
 	drain(p)
-	for _, at := range []time.Time{{}, start.Add(-time.Hour), start} {
-		if got := retryAfter(t, p.Acquire(deadline{t.Context(), at})); got != time.Second {
-			t.Errorf("deadline %s: RetryAfter %s", at, got)
-		}
+	if got := retryAfter(t, p.Acquire(deadline{t.Context(), start})); got != time.Second {
+		t.Errorf("deadline now: RetryAfter %s", got)
 	}
 	for _, at := range []time.Time{start.AddDate(1000, 0, 0), start.Add(time.Hour)} {
 		if err := p.Acquire(deadline{t.Context(), at}); err != nil {
 			t.Errorf("deadline %s: %v", at, err)
+		}
+	}
+	// Of another clock, as ctx lives.
+	for _, at := range []time.Time{{}, m.Now().Add(-time.Hour)} {
+		if err := p.Acquire(deadline{t.Context(), at}); err != nil {
+			t.Errorf("deadline %s: %v", at, err)
+		}
+	}
+	p = newOn(t, clock.System(), ratelimit.Per(1, time.Hour), ratelimit.MaxWait(2*time.Hour))
+	drain(p)
+	for _, at := range []time.Time{{}, time.Now().Add(-time.Hour)} {
+		if got := retryAfter(t, p.Acquire(deadline{t.Context(), at})); got <= 0 {
+			t.Errorf("deadline %s: RetryAfter %s", at, got)
 		}
 	}
 }

@@ -1,0 +1,142 @@
+package bulkhead_test
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/waitq"
+	"resilience4cata.dev/go/policy/bulkhead"
+)
+
+// leaving are the ways in which foreign code does not come back.
+var leaving = map[string]func(){
+	"panic":  func() { panic("on purpose") },
+	"Goexit": runtime.Goexit,
+}
+
+// survive calls f, which does not return, on a goroutine of its own.
+func survive(t *testing.T, f func()) {
+	t.Helper()
+	over := make(chan bool)
+	go func() {
+		defer close(over)
+		defer func() { _ = recover() }()
+		f()
+		t.Error("it has returned")
+	}()
+	<-over
+}
+
+// checkNothingLost reports a slot that is held, or a waiter, after all have gone.
+func checkNothingLost(t *testing.T, p *bulkhead.Policy, m *clock.Manual) {
+	t.Helper()
+	if s := p.Snapshot(); s.InUse != 0 || s.Waiting != 0 || m.Pending() != 0 {
+		t.Errorf("%+v, %v", s, m)
+	}
+	if !p.TryAcquire() {
+		t.Error("the slot is lost")
+	}
+}
+
+// doneWithout is a context that ends when told; from then on its Err leaves.
+type doneWithout struct {
+	context.Context
+	done  chan struct{}
+	leave func()
+}
+
+func (d doneWithout) Done() <-chan struct{} { return d.done }
+
+func (d doneWithout) Err() error {
+	select {
+	case <-d.done:
+		d.leave()
+	default:
+	}
+	return nil
+}
+
+func TestWait_B5_X3_WhoDoesNotComeBackWhileWaitingLosesNoSlot(t *testing.T) {
+	for _, leave := range leaving {
+		for _, granted := range []bool{false, true} {
+			for _, maxWait := range []time.Duration{time.Minute, unbounded} {
+				p, m := newManual(t, bulkhead.Config{MaxConcurrent: 1, Queue: 10, MaxWait: maxWait})
+				mustAcquire(t, p)
+				m.AfterFunc(time.Second, func() { // the waiter calls it: it drives the clock
+					if granted {
+						p.Release()
+					}
+					leave()
+				})
+				survive(t, func() { _ = p.Acquire(t.Context()) })
+				if !granted {
+					p.Release()
+				}
+				checkNothingLost(t, p, m)
+			}
+		}
+	}
+}
+
+func TestWait_B5_AContextWhoseErrDoesNotComeBackLosesNoSlot(t *testing.T) {
+	for _, leave := range leaving {
+		p, m := newPassive(t, bulkhead.Config{MaxConcurrent: 1, Queue: 10, MaxWait: time.Minute})
+		mustAcquire(t, p)
+		ctx := doneWithout{t.Context(), make(chan struct{}), leave}
+		survive(t, func() {
+			go func() {
+				await(func() bool { return p.Snapshot().Waiting == 1 })
+				close(ctx.done)
+			}()
+			_ = p.Acquire(ctx)
+		})
+		p.Release()
+		checkNothingLost(t, p, m)
+	}
+}
+
+// brittle is a clock that can set no timer.
+type brittle struct {
+	*clock.Manual
+	before func()
+}
+
+func (b brittle) AfterFunc(time.Duration, func()) clock.Timer {
+	b.before()
+	panic("no timer")
+}
+
+func TestWait_B5_X3_AClockThatPanicsLosesNoSlot(t *testing.T) {
+	for _, granted := range []bool{false, true} {
+		for name, enter := range map[string]func(p *bulkhead.Policy, w *waitq.Waiter){
+			"sync":  func(p *bulkhead.Policy, _ *waitq.Waiter) { _ = p.Enter(t.Context(), time.Minute) },
+			"async": func(p *bulkhead.Policy, w *waitq.Waiter) { _, _ = p.EnterAsync(t.Context(), time.Minute, w) },
+		} {
+			var release func()
+			clk := brittle{clock.NewManual(start), func() {
+				if granted {
+					release()
+				}
+			}}
+			p, err := bulkhead.New("b", bulkhead.Config{MaxConcurrent: 1, Queue: 10, MaxWait: time.Minute}, clk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			release = p.Release
+			mustAcquire(t, p)
+			var woken atomic.Int32
+			survive(t, func() { enter(p, waitq.New(func() { woken.Add(1) })) })
+			if !granted {
+				p.Release()
+				if woken.Load() != 0 {
+					t.Errorf("%s: one who has left was woken", name)
+				}
+			}
+			checkNothingLost(t, p, clk.Manual)
+		}
+	}
+}
