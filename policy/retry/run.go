@@ -239,7 +239,9 @@ func (r *Run) fits(ctx context.Context, s *scope.Scope, now int64, delay time.Du
 		if l > 0 { // else it is over anyway, and the difference may overflow
 			l -= r.settings.config.Reserve
 		}
-		if l < left {
+		// One that has passed although ctx lives is of another clock: the real one,
+		// where the scope's is manual.
+		if l < left && (l >= 0 || s.System() || ctx.Err() != nil) {
 			left, callers = l, true
 		}
 	}

@@ -71,7 +71,9 @@ func TestCallersDeadlineIsWeighedBeforeASleep(t *testing.T) { // R-9
 		{"MaxDuration is tighter", time.Second, []retry.Option{retry.MaxDuration(900 * ms)}, 1, false},
 		{"MaxDuration is as tight", time.Second, []retry.Option{retry.MaxDuration(time.Second)}, 1, false},
 		{"MaxDuration is wider", 900 * ms, []retry.Option{retry.MaxDuration(time.Second)}, 1, true},
-		{"long over", -1 << 62, []retry.Option{retry.Reserve(longest - 1)}, 1, true},
+		{"now", 0, []retry.Option{retry.Reserve(longest - 1)}, 1, true},
+		{"of another clock, as ctx lives", -time.Hour, []retry.Option{retry.MaxAttempts(2)}, 2, false},
+		{"and that long ago", -1 << 62, []retry.Option{retry.Reserve(longest - 1), retry.MaxAttempts(2)}, 2, false},
 	} {
 		clk := clock.NewManual(start)
 		p := on(t, clk, append([]retry.Option{retry.Constant(time.Second)}, tc.opts...)...)
@@ -101,6 +103,30 @@ func TestCallersDeadlineIsWeighedBeforeASleep(t *testing.T) { // R-9
 		if slept := clk.Now().Sub(start); slept != time.Duration(tc.calls-1)*time.Second {
 			t.Errorf("%s: slept %v", tc.name, slept)
 		}
+	}
+}
+
+func TestCallersDeadlineThatIsLongOver(t *testing.T) {
+	p := on(t, clock.System(), retry.Constant(time.Hour), retry.Reserve(longest-1))
+	r := p.Begin()
+	r.Entered = true
+	ctx := deadlineContext{t.Context(), time.Now().Add(-1 << 62)}
+	if _, stop := p.Next(ctx, &r, retry.Returned, errBoom, retry.ByRules); !errors.Is(stop, retry.ErrOutOfTime) || !r.CallerDeadline() {
+		t.Errorf("stop %v, caller's deadline %v", stop, r.CallerDeadline())
+	}
+}
+
+// The real deadline that guards a test against hanging says nothing of the time of
+// a manual clock, which may be years ahead.
+func TestRetry_R9_ADeadlineOfAnotherClockIsNotWeighed(t *testing.T) {
+	clk := clock.NewManual(time.Now().AddDate(10, 0, 0))
+	p := on(t, clk, retry.MaxAttempts(3), retry.Constant(time.Second))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	calls := 0
+	err := p.Do(ctx, func(context.Context) error { calls++; return errBoom })
+	if calls != 3 || !errors.Is(err, retry.ErrExhausted) {
+		t.Errorf("%d calls, %v", calls, err)
 	}
 }
 
