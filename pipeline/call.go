@@ -59,6 +59,7 @@ type more[T any] struct {
 	endedAt  int64       // when it was ended from outside, in the scope's time
 	work     *outcome[T] // what the last attempt itself did, if the future does not say it
 	workDone chan struct{}
+	guests   []*scope.Guest // who wait for the same in synctest bubbles
 }
 
 type outcome[T any] struct {

@@ -59,6 +59,10 @@ const (
 type follower[T any] struct {
 	next *follower[T]
 
+	// guest is, for ch, who closes it in a synctest bubble in which the registry was
+	// not made: others must not.
+	guest *scope.Guest
+
 	// Exactly one of these.
 	ch      chan struct{}
 	f       func(v T, err error)
@@ -153,17 +157,20 @@ func (f *Future[T]) Done() <-chan struct{} {
 	if f.ended() {
 		return closedChan
 	}
-	f.observe()
+	var bubble uint64
+	if f.observe() {
+		bubble = f.call().scope().Visited()
+	}
 	var mine *follower[T]
 	for {
 		head := f.list.Load()
 		for n := head; n != nil; n = n.next {
-			if n.ch != nil {
+			if n.ch != nil && n.servesIn(bubble) {
 				return n.ch
 			}
 		}
 		if mine == nil {
-			mine = &follower[T]{ch: make(chan struct{})}
+			mine = f.newDone(bubble)
 		}
 		mine.next = head
 		if f.list.CompareAndSwap(head, mine) {
@@ -174,6 +181,34 @@ func (f *Future[T]) Done() <-chan struct{} {
 		f.drain()
 	}
 	return mine.ch
+}
+
+// newDone makes a done channel for the given foreign synctest bubble; 0: for
+// elsewhere.
+func (f *Future[T]) newDone(bubble uint64) *follower[T] {
+	if bubble == 0 {
+		return &follower[T]{ch: make(chan struct{})}
+	}
+	// The function hears first: once those who wait for the future have gone, the
+	// bubble's time may stand still. Who ends a call elsewhere ends its future, and
+	// its context in a moment.
+	c, looks := f.call(), 0
+	g := scope.NewGuest(bubble, func() bool {
+		if !f.ended() {
+			return false
+		}
+		looks++
+		return c.tellFunction() || looks > 100
+	})
+	return &follower[T]{ch: g.Ready, guest: g}
+}
+
+// servesIn reports whether one may wait for n's channel in that bubble.
+func (n *follower[T]) servesIn(bubble uint64) bool {
+	if n.guest == nil {
+		return bubble == 0
+	}
+	return n.guest.Of(bubble)
 }
 
 // Poll returns the result if the future is complete.
@@ -296,12 +331,10 @@ func (f *Future[T]) tellAll(all []*follower[T]) {
 
 func (f *Future[T]) tell(n *follower[T]) {
 	switch {
+	case n.guest != nil:
+		n.guest.Wake()
 	case n.ch != nil:
-		// Whoever ends a call outside of the synctest bubble in which somebody waits
-		// for it must not touch the bubble's channel.
-		if c := f.call(); c == nil || c.first.flags.Load()&observed == 0 || c.scope().Foreign() {
-			close(n.ch)
-		}
+		close(n.ch)
 	case n.view != nil:
 		if n.view.to(pending, deciding) {
 			n.view.publish(f.v, f.err, 0)

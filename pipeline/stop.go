@@ -152,10 +152,17 @@ func (c *call[T]) stopFallback(m *more[T], err error, how ending) bool {
 func (c *call[T]) checkWork(m *more[T]) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.workDone != nil && !m.workOver && c.workIsOver(m) {
+	if m.workDone == nil && m.guests == nil || !c.workIsOver(m) {
+		return
+	}
+	if m.workDone != nil && !m.workOver {
 		m.workOver = true
 		close(m.workDone)
 	}
+	for _, g := range m.guests {
+		g.Wake()
+	}
+	m.guests = nil
 }
 
 // workIsOver reports whether the future has ended and no attempt runs.
@@ -165,17 +172,32 @@ func (c *call[T]) workIsOver(m *more[T]) bool {
 }
 
 func (c *call[T]) workDone() <-chan struct{} {
-	c.observe()
+	foreign := c.observe()
 	m := c.slow() // before the look: who ends something looks for it afterwards
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c.workIsOver(m) {
 		return closedChan
 	}
+	if foreign {
+		return c.workDoneIn(c.scope().Visited(), m)
+	}
 	if m.workDone == nil {
 		m.workDone = make(chan struct{})
 	}
 	return m.workDone
+}
+
+// workDoneIn is workDone in a foreign synctest bubble. The caller holds m.mu.
+func (c *call[T]) workDoneIn(bubble uint64, m *more[T]) <-chan struct{} {
+	for _, g := range m.guests {
+		if g.Of(bubble) {
+			return g.Ready
+		}
+	}
+	g := scope.NewGuest(bubble, func() bool { return c.workIsOver(m) })
+	m.guests = append(m.guests, g)
+	return g.Ready
 }
 
 func (c *call[T]) workPoll() (v T, complete bool, err error) {
@@ -212,14 +234,29 @@ func (c *call[T]) observe() (foreign bool) {
 		return false
 	}
 	c.first.flags.Or(observed) // before the look at armed: arm does the reverse
+	if a := c.underWay(); a != nil {
+		a.Observe()
+	}
+	return true
+}
+
+// underWay is the last attempt whose context is armed, or nil.
+func (c *call[T]) underWay() *attempt[T] {
 	a := &c.first
 	if m := c.more.Load(); m != nil {
 		m.mu.Lock()
 		a = m.armed
 		m.mu.Unlock()
 	}
-	if a != nil && a.Slot() != nil {
-		a.Observe()
+	if a == nil || a.Slot() == nil {
+		return nil
 	}
-	return true
+	return a
+}
+
+// tellFunction has those in the synctest bubble that the caller is in hear of the
+// end of a function's context, and reports whether it has ended.
+func (c *call[T]) tellFunction() (over bool) {
+	a := c.underWay()
+	return a == nil || a.Tell()
 }
