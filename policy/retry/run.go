@@ -236,12 +236,13 @@ func (r *Run) fits(ctx context.Context, s *scope.Scope, now int64, delay time.Du
 	}
 	if end, ok := ctx.Deadline(); ok {
 		l := end.Sub(s.At(now))
+		// One that has passed although ctx lives is of another clock: the real one,
+		// where the scope's is manual.
+		others := l < 0 && !s.System() && ctx.Err() == nil
 		if l > 0 { // else it is over anyway, and the difference may overflow
 			l -= r.settings.config.Reserve
 		}
-		// One that has passed although ctx lives is of another clock: the real one,
-		// where the scope's is manual.
-		if l < left && (l >= 0 || s.System() || ctx.Err() != nil) {
+		if l < left && !others {
 			left, callers = l, true
 		}
 	}

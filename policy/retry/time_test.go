@@ -72,6 +72,7 @@ func TestCallersDeadlineIsWeighedBeforeASleep(t *testing.T) { // R-9
 		{"MaxDuration is as tight", time.Second, []retry.Option{retry.MaxDuration(time.Second)}, 1, false},
 		{"MaxDuration is wider", 900 * ms, []retry.Option{retry.MaxDuration(time.Second)}, 1, true},
 		{"now", 0, []retry.Option{retry.Reserve(longest - 1)}, 1, true},
+		{"less than the reserve", 5 * time.Second, []retry.Option{retry.Reserve(10 * time.Second)}, 1, true},
 		{"of another clock, as ctx lives", -time.Hour, []retry.Option{retry.MaxAttempts(2)}, 2, false},
 		{"and that long ago", -1 << 62, []retry.Option{retry.Reserve(longest - 1), retry.MaxAttempts(2)}, 2, false},
 	} {
