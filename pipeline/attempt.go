@@ -138,12 +138,12 @@ func (a *attempt[T]) returned(v T, err error, how ending) bool {
 		return true
 	}
 	// First the outcome, then the gauge: who sees that nothing is abandoned any
-	// more sees what became of it.
-	if before&entered != 0 { // a refusal that comes after the call's end is nobody's outcome
+	// more sees what became of it. A callback may end the goroutine.
+	defer a.call.wentBy()
+	defer a.left(before)
+	if before&entered != 0 && !a.orphaned() { // a refusal that comes after the call's end is nobody's outcome
 		a.call.late(a, v, err, how, true)
 	}
-	a.left(before)
-	a.call.wentBy()
 	return false
 }
 
@@ -153,7 +153,7 @@ func (a *attempt[T]) stageEnded() {
 		return
 	}
 	stage := a.stage.Load()
-	if stage.kind(canceledF) && a.flags.Load()&givenUp != 0 { // by another call that it was the stage of
+	if stage.kind(canceledF) && a.ending() { // by another call that it was the stage of
 		a.ran()
 		a.call.wentBy()
 		return
@@ -203,9 +203,31 @@ func (a *attempt[T]) cancelStage(apart uint32) {
 	}
 }
 
+// ending reports whether the attempt was given up, or is about to be: whoever
+// ends the call from outside moves its future first.
+func (a *attempt[T]) ending() bool {
+	f := a.flags.Load()
+	return f&givenUp != 0 || f&inTime == 0 && !a.call.future.is(pending)
+}
+
+// orphaned reports whether the attempt's stage was cancelled by another call
+// whose stage it was, too, just before its own call was ended. That end is not
+// the work's; a late completion is.
+func (a *attempt[T]) orphaned() bool {
+	stage := a.stage.Load()
+	if stage == nil || !stage.kind(canceledF) {
+		return false
+	}
+	a.flags.Or(givenUp) // first this, then the look: see keep
+	if late := stage.late(); late != nil {
+		a.stageLate(late.v, late.err)
+	}
+	return true
+}
+
 // stageLate is called when a stage is completed that was cancelled before.
 func (a *attempt[T]) stageLate(v T, err error) {
-	if a.flags.Load()&givenUp == 0 || a.flags.Or(lateSeen)&lateSeen != 0 {
+	if !a.ending() || a.flags.Or(lateSeen)&lateSeen != 0 {
 		return
 	}
 	a.call.late(a, v, err, returned, false)

@@ -108,13 +108,12 @@ func (p *Pipeline[T]) begin(ctx context.Context, fn task[T]) *Future[T] {
 	if !s.Plain {
 		s.Calls.Begin() // before the gate is asked, as in execute
 	}
-	var zero T
 	switch {
 	case !s.Plain && s.Gate.IsShut():
-		c.complete(&c.first, zero, scope.ErrClosed, closed)
+		c.endAtOnce(scope.ErrClosed, closed)
 		return &c.future
 	case ctx.Err() != nil:
-		c.complete(&c.first, zero, scope.Ended(ctx), callerEnded)
+		c.endAtOnce(scope.Ended(ctx), callerEnded)
 		return &c.future
 	}
 	if c.mayWait(ctx) {
@@ -127,6 +126,15 @@ func (p *Pipeline[T]) begin(ctx context.Context, fn task[T]) *Future[T] {
 	}
 	c.drive(&c.first, atBreaker, fn, fn.stage != nil)
 	return &c.future
+}
+
+// endAtOnce ends a call that takes nothing and enters nothing.
+func (c *call[T]) endAtOnce(err error, how ending) {
+	c.driven(&c.first, func() *attempt[T] {
+		var zero T
+		c.complete(&c.first, zero, err, how)
+		return nil
+	})
 }
 
 // mayWait reports whether the call needs more from the start.

@@ -101,7 +101,16 @@ func (f *Future[T]) publish(v T, err error, canceled uint32) {
 	if f.block.Swap(over) == added {
 		f.group.Done()
 	}
-	f.drain()
+	if f.list.Load() != nil { // who comes later finds that it is over
+		defer f.tellPeer() // a callback may end the goroutine
+		f.drain()
+		return
+	}
+	f.tellPeer()
+}
+
+// tellPeer tells the attempt whose stage this is, if it is a promise's.
+func (f *Future[T]) tellPeer() {
 	if !f.kind(ofCall | ofView) {
 		if a := f.peer.Load(); a != nil {
 			a.stageEnded()
@@ -369,17 +378,22 @@ func (f *Future[T]) keep(n *follower[T]) {
 			break
 		}
 	}
-	var late *outcome[T]
-	for k := n; k != nil; k = k.next {
-		if k.late != nil {
-			late = k.late // the first one is the deepest
-		}
-	}
-	for k := n; late != nil && k != nil; k = k.next {
+	late := f.late()
+	for k := f.list.Load(); late != nil && k != nil; k = k.next {
 		if k.attempt != nil {
 			k.attempt.stageLate(late.v, late.err)
 		}
 	}
+}
+
+// late is what a cancelled promise was completed with all the same, first.
+func (f *Future[T]) late() (first *outcome[T]) {
+	for k := f.list.Load(); k != nil; k = k.next {
+		if k.late != nil {
+			first = k.late // the deepest
+		}
+	}
+	return first
 }
 
 // call is the call that the future belongs to, or nil.

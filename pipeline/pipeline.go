@@ -34,8 +34,8 @@ type hooks[T any] struct {
 // panic of fn passes through, and so does runtime.Goexit; both release all that
 // the call held. Execute panics if ctx or fn is nil.
 //
-// From here the call goes down through the layers: Execute, retried, attempt
-// (breaker), admitted (limiter), timed, bulked. Each releases what it took by a
+// From here the call goes down through the layers: Execute (fallback), retried,
+// attempt (breaker, limiter), timed, bulked. Each releases what it took by a
 // defer, so on every way out.
 func (p *Pipeline[T]) Execute(ctx context.Context, fn func(context.Context) (T, error)) (v T, err error) {
 	p.check(ctx, "Execute", fn == nil)
@@ -74,7 +74,11 @@ func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, 
 	case ctx.Err() != nil:
 		err, how = scope.Ended(ctx), callerEnded
 	default:
-		v, how, err = p.retried(ctx, &t, fn)
+		if t.layers.Retry == nil {
+			v, how, err = p.attempt(ctx, &t, fn)
+		} else {
+			v, how, err = p.retried(ctx, &t, fn)
+		}
 		if err != nil && how == returned && ctx.Err() != nil {
 			how = callerEnded // judged by the caller's context, never by the error
 		}
@@ -91,9 +95,6 @@ func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, 
 
 // retried runs attempts until one is final. Between attempts nothing is held.
 func (p *Pipeline[T]) retried(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
-	if t.layers.Retry == nil {
-		return p.attempt(ctx, t, fn)
-	}
 	t.begin()
 	for {
 		v, how, err = p.attempt(ctx, t, fn)
@@ -113,11 +114,28 @@ func (p *Pipeline[T]) retried(ctx context.Context, t *try, fn func(context.Conte
 	}
 }
 
-// attempt asks the circuit breaker, and tells it how the attempt ended.
+// attempt asks the circuit breaker, then takes a permit of the rate limiter.
+// Waiting for it is outside the timeout; a permit that was taken stays spent.
 func (p *Pipeline[T]) attempt(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
-	if t.layers.Breaker == nil {
-		return p.admitted(ctx, t, fn)
+	l := t.layers
+	if l.Breaker != nil && t.probe == nil {
+		return p.watched(ctx, t, fn) // comes back here with its permit
 	}
+	if l.Limiter != nil {
+		if err := l.Limiter.Enter(ctx, l.LimiterWait, t.until()); err != nil {
+			how, err = refusal(ctx, err)
+			return v, how, err
+		}
+	}
+	if l.Timeout == nil && !t.retrying {
+		return p.bulked(ctx, ctx, t, fn)
+	}
+	return p.timed(ctx, t, fn)
+}
+
+// watched is an attempt for which the circuit breaker has been asked, and which
+// is told how it ended.
+func (p *Pipeline[T]) watched(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
 	permit, err := t.layers.Breaker.Enter(ctx)
 	if err != nil {
 		return v, refused, err
@@ -129,26 +147,10 @@ func (p *Pipeline[T]) attempt(ctx context.Context, t *try, fn func(context.Conte
 			t.probe.failure()
 		}
 	}()
-	v, how, err = p.admitted(ctx, t, fn)
+	v, how, err = p.attempt(ctx, t, fn)
 	ended = true
 	p.judge(ctx, t, v, err, how)
 	return v, how, err
-}
-
-// admitted takes a permit of the rate limiter. Waiting for it is outside the
-// timeout; a permit that was taken stays spent.
-func (p *Pipeline[T]) admitted(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
-	l := t.layers
-	if l.Limiter != nil {
-		if err := l.Limiter.Enter(ctx, l.LimiterWait, t.until()); err != nil {
-			how, err = refusal(ctx, err)
-			return v, how, err
-		}
-	}
-	if l.Timeout == nil && !t.retrying {
-		return p.bulked(ctx, ctx, t, fn)
-	}
-	return p.timed(ctx, t, fn)
 }
 
 // timed gives the attempt a context that ends at the attempt's deadline: after

@@ -35,8 +35,9 @@ func (p *Promise[T]) Complete(v T, err error) bool {
 }
 
 // OnCancel calls f once when the consumer cancels the future or a pipeline
-// gives it up; at once if that has happened. Stop the source there. It is never
-// called for a future that was completed. A panic of f is contained. It panics
+// gives it up; at once if that has happened. Stop the source there. Several such
+// functions of one promise may run at the same time. It is never called for a
+// future that was completed. A panic of f is contained. It panics
 // if f is nil.
 func (p *Promise[T]) OnCancel(f func()) {
 	if f == nil {

@@ -12,35 +12,45 @@ import (
 // returns the attempt that follows at once, or nil, when the call waits for its
 // backoff or has ended. The caller is the call's driver.
 func (c *call[T]) settle(a *attempt[T], v T, err error, how ending) (next *attempt[T]) {
+	return c.driven(a, func() *attempt[T] { return c.decide(a, v, err, how) })
+}
+
+// driven calls f, which decides what follows attempt a, for the call's driver.
+// What the user gave us, a method of an error or a callback, may panic there or
+// end the goroutine: that ends the call.
+func (c *call[T]) driven(a *attempt[T], f func() *attempt[T]) (next *attempt[T]) {
 	decided := false
 	defer func() {
 		if !decided {
 			c.broke(a, recover())
 		}
 	}()
-	next = c.decide(a, v, err, how)
+	next = f()
 	decided = true
 	return next
 }
 
-// broke ends a call for which what the user gave us, a method of an error or a
-// callback, panicked or ended the goroutine (a nil value) where its end was being
-// decided.
+// broke ends a call for which a panic, or the end of the goroutine (a nil value),
+// came where its end was being decided.
 func (c *call[T]) broke(a *attempt[T], value any) {
 	err := ErrGoexit
 	if value != nil {
 		err = &PanicError{value, debug.Stack()}
 	}
-	var zero T
 	if m := c.more.Load(); m != nil && m.t.probe != nil {
 		m.t.probe.failure()
 	}
-	if c.future.to(pending, deciding) {
+	var zero T
+	switch {
+	case c.future.to(pending, deciding):
 		a.settled()
 		c.finish(zero, err, panicked)
-		return
+	case value != nil:
+		c.lost(a, zero, err, panicked, false)
+	default:
+		a.settled()
+		c.wentBy()
 	}
-	c.lost(a, zero, err, panicked, false)
 }
 
 // decide is settle without a guard.
@@ -130,7 +140,10 @@ func (c *call[T]) give(m *more[T], delay time.Duration) bool {
 
 // wake is called when a backoff is over.
 func (c *call[T]) wake(m *more[T]) {
-	if next := c.resume(m); next != nil {
+	m.mu.Lock()
+	last := m.latest(c)
+	m.mu.Unlock()
+	if next := c.driven(last, func() *attempt[T] { return c.resume(m) }); next != nil {
 		c.drive(next, atBreaker, m.task, c.mine(m.task))
 	}
 }
@@ -199,10 +212,10 @@ func (c *call[T]) complete(a *attempt[T], v T, err error, how ending) bool {
 	if err != nil && c.p.hooks.fallback != nil && c.p.wantsFallback(c.ctx(), err, how) {
 		if c.future.seal(pending, c.askedForEnd(how)) {
 			a.settled()
+			c.fallBack(err, how)
 			if m := c.more.Load(); m != nil && m.t.kept {
 				c.p.discard(c.ctx(), true, v)
 			}
-			c.fallBack(err, how)
 			return true
 		}
 	} else if c.future.to(pending, deciding) {
@@ -219,6 +232,9 @@ func (c *call[T]) complete(a *attempt[T], v T, err error, how ending) bool {
 func (c *call[T]) lost(a *attempt[T], v T, err error, how ending, kept bool) {
 	switch how {
 	case returned, panicked:
+		if a.orphaned() {
+			break
+		}
 		if kept && c.p.discard(c.ctx(), true, v) {
 			var zero T
 			v = zero
@@ -304,11 +320,11 @@ func (c *call[T]) runFallback(ctx context.Context, asked error, was ending) (v T
 			return
 		}
 		if value := recover(); value != nil {
-			err, how = fallback.Join(asked, &PanicError{value, debug.Stack()}), panicked
+			err, how = &fallback.FailedError{Failed: &PanicError{value, debug.Stack()}, Asked: asked}, panicked
 			return
 		}
 		if c.future.to(sealed, deciding) { // Goexit: this goroutine ends
-			c.finish(v, fallback.Join(asked, ErrGoexit), panicked)
+			c.finish(v, &fallback.FailedError{Failed: ErrGoexit, Asked: asked}, panicked)
 		}
 	}()
 	v, err = c.p.fallBack(ctx, asked, &how)
@@ -320,16 +336,22 @@ func (c *call[T]) runFallback(ctx context.Context, asked error, was ending) (v T
 // ended: it is the work's own, counted and published, and never the future's.
 // ours says that a value is not somebody else's to close.
 func (c *call[T]) late(a *attempt[T], v T, err error, how ending, ours bool) {
+	if !ours || err != nil || c.p.hooks.onDiscard == nil {
+		c.recordLate(a, v, err, how)
+		return
+	}
+	var zero T
+	defer c.recordLate(a, zero, nil, how) // also if the hook ends the goroutine
+	c.p.discard(c.ctx(), true, v)
+}
+
+// recordLate notes, counts and publishes a late outcome.
+func (c *call[T]) recordLate(a *attempt[T], v T, err error, how ending) {
 	m := c.slow()
 	s := c.p.stack
-	kept := v
-	if ours && err == nil && c.p.discard(c.ctx(), true, v) {
-		var zero T
-		kept = zero
-	}
 	m.mu.Lock()
 	if m.tells(a) {
-		m.work = &outcome[T]{kept, err}
+		m.work = &outcome[T]{v, err}
 	}
 	m.mu.Unlock()
 	listening := s.Scope.Listening()

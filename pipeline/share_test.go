@@ -59,8 +59,8 @@ func TestStage_A3_A9_CompleteAgainstTheTimeoutsOfASharedStage(t *testing.T) {
 	}
 }
 
-// One of those who share the stage cancels it for all while it is completed: it
-// has the late outcome, and the other one, who did not give up, has none.
+// Those who share the stage cancel it for all while it is completed: who gave it
+// up has one late outcome, and who did not has none.
 func TestStage_A3_A6_CompleteAgainstTheCancelOfASharedStage(t *testing.T) {
 	w := newWorld(t)
 	p := build(w, "x", twoSeconds)
@@ -68,32 +68,35 @@ func TestStage_A3_A6_CompleteAgainstTheCancelOfASharedStage(t *testing.T) {
 	late := uint64(0)
 	for i := range rounds {
 		promise := pipeline.NewPromise[int]()
-		var futures [2]*pipeline.Future[int]
-		for k := range futures {
-			futures[k] = p.ExecuteFuture(context.Background(), giving(promise.Future()))
+		first := p.ExecuteFuture(context.Background(), giving(promise.Future()))
+		second := p.ExecuteFuture(context.Background(), giving(promise.Future()))
+		var all sync.WaitGroup
+		gaveUp := make([]bool, 2)
+		for k, f := range []*pipeline.Future[int]{first, second} {
+			all.Go(func() { gaveUp[k] = f.Cancel() })
 		}
-		gone, stays := futures[i%2], futures[1-i%2]
-		var both sync.WaitGroup
-		gaveUp, completed := false, false
-		both.Go(func() { gaveUp = gone.Cancel() })
-		both.Go(func() { completed = promise.Complete(i, nil) })
-		both.Wait()
-		if gaveUp {
-			late++
-			if _, _, err := gone.Poll(); !errors.Is(err, context.Canceled) {
-				t.Errorf("round %d: %v", i, err)
+		completed := false
+		all.Go(func() { completed = promise.Complete(i, nil) })
+		all.Wait()
+		for k, f := range []*pipeline.Future[int]{first, second} {
+			v, err := f.Get(context.Background())
+			switch {
+			case gaveUp[k]:
+				late++
+				w.is(err, context.Canceled)
+				if v, over, err := f.Work().Poll(); v != i || !over || err != nil {
+					t.Fatalf("round %d, call %d: the work: %d, %v, %v", i, k, v, over, err)
+				}
+			case err == nil && v == i && completed:
+			case errors.Is(err, context.Canceled) && !completed: // its stage was cancelled by the other
+			default:
+				t.Fatalf("round %d, call %d: %d, %v", i, k, v, err)
 			}
 		}
-		if v, over, err := gone.Work().Poll(); v != i || !over || err != nil {
-			t.Fatalf("round %d: the work: %d, %v, %v", i, v, over, err)
-		}
-		v, _, err := stays.Poll()
-		if completed && (v != i || err != nil) || !completed && !errors.Is(err, context.Canceled) {
-			t.Fatalf("round %d: who stays got %d, %v", i, v, err)
-		}
 	}
-	if n := w.pipeline("x").Abandoned; n.LateSuccess != late || n.LateFailure != 0 || uint64(len(heard[pipeline.LateSuccess](w))) != late {
-		t.Errorf("%d gave up, counted %+v, told %d", late, n, len(heard[pipeline.LateSuccess](w)))
+	told := len(heard[pipeline.LateSuccess](w))
+	if n := w.pipeline("x").Abandoned; n.LateSuccess != late || n.LateFailure != 0 || uint64(told) != late {
+		t.Errorf("%d gave up, counted %+v, told %d", late, n, told)
 	}
 }
 

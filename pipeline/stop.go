@@ -87,8 +87,35 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 		m.mu.Unlock()
 	}
 	asks := false
-	// Errors of the user's function are asked what they are: one that panics must
-	// not leave the call without an end.
+	defer func() {
+		// Who cancels the future wants no result any more, and no other one.
+		if asks {
+			c.future.seal(deciding, c.askedForEnd(how))
+			c.fallBack(err, how)
+		} else {
+			var zero T
+			c.finish(zero, err, how)
+		}
+		// A visitor may have found an attempt whose successor is armed by now.
+		if slot == nil || !a.CancelIn(slot, end) {
+			if armed != nil && armed.Slot() != nil {
+				armed.Cancel(end)
+			}
+		}
+		if p != nil {
+			p.q.Leave(&p.Waiter)
+		}
+		if b != nil { // the caller gave up: neither good nor bad
+			b.ignored()
+		}
+		if how == closed && c.scope().System() { // who closes does not wait
+			a.cancelStage(apart)
+		} else {
+			a.cancelStage(0)
+		}
+	}()
+	// Errors of the user's function are asked what they are: one that panics, or
+	// ends the goroutine, must not leave the call without an end.
 	c.p.guard(c.ctx(), kind, func() {
 		switch {
 		case m == nil || c.layers.Retry == nil:
@@ -101,34 +128,8 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 		case work != nil && work.err != nil: // the driver is deciding what follows an attempt that failed
 			err = c.layers.Retry.Interrupted(int(a.n), err, work.err)
 		}
-		// Who cancels the future wants no result any more, and no other one.
 		asks = c.p.hooks.fallback != nil && end != callctx.Canceled && c.p.wantsFallback(c.ctx(), err, how)
 	})
-	if asks {
-		c.future.seal(deciding, c.askedForEnd(how))
-		c.fallBack(err, how)
-	} else {
-		var zero T
-		c.finish(zero, err, how)
-	}
-
-	// A visitor may have found an attempt whose successor is armed by now.
-	if slot == nil || !a.CancelIn(slot, end) {
-		if armed != nil && armed.Slot() != nil {
-			armed.Cancel(end)
-		}
-	}
-	if p != nil {
-		p.q.Leave(&p.Waiter)
-	}
-	if b != nil { // the caller gave up: neither good nor bad
-		b.ignored()
-	}
-	if how == closed && c.scope().System() { // who closes does not wait
-		a.cancelStage(apart)
-	} else {
-		a.cancelStage(0)
-	}
 	return true
 }
 

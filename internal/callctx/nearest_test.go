@@ -111,8 +111,15 @@ func TestEndDerived_K1_AfterOurDeadline(t *testing.T) {
 // questions.
 func passes(told *bool, asked *int) *callctx.Plan {
 	p := newPlan()
-	p.Deadline = func(*callctx.Context) (time.Time, bool) { return time.Time{}, true }
 	p.Passed = func(*callctx.Context) bool { *asked++; return *told }
+	p.Overdue = func(*callctx.Context) time.Duration {
+		*asked++
+		if *told {
+			return 0
+		}
+		return -1
+	}
+	p.Hear = func(context.Context) {}
 	return p
 }
 

@@ -29,6 +29,14 @@ type Plan struct {
 	// the wheel may not have come round yet. It may be nil.
 	Passed func(*Context) bool
 
+	// Overdue is how long ago the deadline of a context has passed; negative: it has
+	// none, or it is to come. It may be nil.
+	Overdue func(*Context) time.Duration
+
+	// Hear waits a moment for a context to hear that one above it has ended. It
+	// may be nil if Overdue is.
+	Hear func(context.Context)
+
 	expired *watch // for contexts at which nobody had looked when they expired
 }
 

@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"context"
 	"math"
 	"sync/atomic"
 	"time"
@@ -44,7 +45,7 @@ func (s *Scope) panicked(value any, stack []byte) {
 func (s *Scope) NewPlan(limit time.Duration, cause error, retrying bool) *callctx.Plan {
 	p := callctx.NewPlan(limit, cause)
 	p.Retrying = retrying
-	p.Deadline, p.Passed = s.deadline, s.passed
+	p.Deadline, p.Passed, p.Overdue, p.Hear = s.deadline, s.passed, s.overdue, hear
 	if s.wheel != nil {
 		p.Watch = s.watch
 	}
@@ -181,6 +182,29 @@ func (s *Scope) passed(c *callctx.Context) bool {
 		return s.Now() >= d
 	default:
 		return d < 0 // handed out to expire
+	}
+}
+
+// overdue is how long ago the deadline of c has passed; negative: not yet.
+func (s *Scope) overdue(c *callctx.Context) time.Duration {
+	d := s.Deadline(c)
+	if d == Never {
+		return -1
+	}
+	return time.Duration(s.Now() - d)
+}
+
+// hear waits for ctx to hear of an end that is on its way, which takes some turns
+// of the scheduler. One that is detached (context.WithoutCancel) never hears.
+func hear(ctx context.Context) {
+	if ctx.Done() == nil {
+		return
+	}
+	t := time.NewTimer(time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
 	}
 }
 
