@@ -259,13 +259,12 @@ func TestPromise_A7_GoexitInOnCancelIsForNobodyElse(t *testing.T) {
 
 // batch has many stages fall due at one instant, and counts those that were
 // cancelled while a future of the batch was pending. wait lets them fall due.
-func batch(t *testing.T, p *pipeline.Pipeline[int], wait func()) (early int) {
+func batch(t *testing.T, p *pipeline.Pipeline[int], count int, wait func()) (early int) {
 	t.Helper()
-	const count = 100
 	var (
 		mu      sync.Mutex
 		told    sync.WaitGroup
-		futures [count]*pipeline.Future[int]
+		futures = make([]*pipeline.Future[int], count)
 	)
 	told.Add(count)
 	mu.Lock()
@@ -327,13 +326,13 @@ func TestStage_A9_AllThatAreDueTogetherFailBeforeAStageIsCancelled(t *testing.T)
 		t.Run(name+"/manual", func(t *testing.T) {
 			clk := clock.NewManual(epoch)
 			p := bare(t, l, s, registry.WithClock(clk))
-			if n := batch(t, p, func() { clk.Advance(s) }); n != 0 {
+			if n := batch(t, p, 100, func() { clk.Advance(s) }); n != 0 {
 				t.Errorf("%d were cancelled before", n)
 			}
 		})
 		t.Run(name+"/bubble", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				if n := batch(t, bare(t, l, s), func() {}); n != 0 {
+				if n := batch(t, bare(t, l, s), 100, func() {}); n != 0 {
 					t.Errorf("%d were cancelled before", n)
 				}
 			})
@@ -342,8 +341,8 @@ func TestStage_A9_AllThatAreDueTogetherFailBeforeAStageIsCancelled(t *testing.T)
 		// stop anywhere: of several batches one is one batch.
 		t.Run(name+"/system", func(t *testing.T) {
 			p := bare(t, l, 20*ms)
-			for range 20 {
-				n := batch(t, p, func() {})
+			for range 200 {
+				n := batch(t, p, 8, func() {})
 				if n == 0 {
 					return
 				}

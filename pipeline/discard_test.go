@@ -235,7 +235,9 @@ func TestDiscard_R8_R11_T14_ASupersededValueIsNotBroughtBack(t *testing.T) {
 						a.Errorf("A-2: Work gives %d, %v, which was discarded", v, over)
 					}
 				}
-				if diff := cmp.Diff([]int{1}, b.got()); diff != "" {
+				// RetryIf may have looked at the zero value that came with the second
+				// attempt's error.
+				if diff := cmp.Diff([]int{1}, slices.DeleteFunc(b.got(), func(v int) bool { return v == 0 })); diff != "" {
 					a.Errorf("discarded twice: %s", diff)
 				}
 			})
