@@ -69,6 +69,7 @@ func run(ctx context.Context, out io.Writer, p plan) error {
 
 	b := new(broken)
 	if err := soak(ctx, say, p, b); err != nil {
+		sayBroken(say, b)
 		return err
 	}
 
@@ -82,14 +83,18 @@ func run(ctx context.Context, out io.Writer, p plan) error {
 		b.report("the heap grew from %d KiB to %d KiB", before.heap>>10, after.heap>>10)
 	}
 
-	for _, text := range b.texts() {
-		say("BROKEN: %s", text)
-	}
-	say("broken invariants: %d", b.count())
+	sayBroken(say, b)
 	if b.count() > 0 {
 		return errBroken
 	}
 	return nil
+}
+
+func sayBroken(say func(string, ...any), b *broken) {
+	for _, text := range b.texts() {
+		say("BROKEN: %s", text)
+	}
+	say("broken invariants: %d", b.count())
 }
 
 func soak(ctx context.Context, say func(string, ...any), p plan, b *broken) error {
