@@ -102,11 +102,15 @@ func (f *Future[T]) publish(v T, err error, canceled uint32) {
 		f.group.Done()
 	}
 	if f.list.Load() != nil { // who comes later finds that it is over
-		defer f.tellPeer() // a callback may end the goroutine
-		f.drain()
+		f.tellEverybody()
 		return
 	}
 	f.tellPeer()
+}
+
+func (f *Future[T]) tellEverybody() {
+	defer f.tellPeer() // a callback may end the goroutine
+	f.drain()
 }
 
 // tellPeer tells the attempt whose stage this is, if it is a promise's.

@@ -11,8 +11,24 @@ import (
 // settle decides what follows an attempt that has ended with a result: it
 // returns the attempt that follows at once, or nil, when the call waits for its
 // backoff or has ended. The caller is the call's driver.
+//
+// It runs at the bottom of a fresh goroutine, whose stack is 2 KiB: a call that
+// goes on to nothing should not need more, which would cost it a copy. Nothing of
+// the user's is asked there.
 func (c *call[T]) settle(a *attempt[T], v T, err error, how ending) (next *attempt[T]) {
-	return c.driven(a, func() *attempt[T] { return c.decide(a, v, err, how) })
+	if c.goesOn() {
+		return c.driven(a, func() *attempt[T] { return c.decide(a, v, err, how) })
+	}
+	if how == outOfTime {
+		v, how, _, _, err = c.p.decide(c.ctx(), &try{layers: c.layers}, v, err, how)
+	}
+	if m := c.more.Load(); m != nil {
+		c.remember(m, a, v, err, how)
+	}
+	if !c.complete(a, v, err, how) {
+		c.lost(a, v, err, how, false)
+	}
+	return nil
 }
 
 // driven calls f, which decides what follows attempt a, for the call's driver.
@@ -53,21 +69,9 @@ func (c *call[T]) broke(a *attempt[T], value any) {
 	}
 }
 
-// decide is settle without a guard.
+// decide is settle, without a guard, for a call that may go on.
 func (c *call[T]) decide(a *attempt[T], v T, err error, how ending) (next *attempt[T]) {
 	m := c.more.Load()
-	if c.layers.Retry == nil && c.layers.Breaker == nil {
-		if how == outOfTime {
-			v, how, _, _, err = c.p.decide(c.ctx(), &try{layers: c.layers}, v, err, how)
-		}
-		if m != nil {
-			c.remember(m, a, v, err, how)
-		}
-		if !c.complete(a, v, err, how) {
-			c.lost(a, v, err, how, false)
-		}
-		return nil
-	}
 	if !c.take(m) { // ended from outside
 		c.lost(a, v, err, how, false)
 		return nil
