@@ -16,6 +16,11 @@ const (
 	censusTime = int64(2 * time.Second)
 	countQuota = 512
 
+	// A current segment of so many blocks is counted by samples: one block in so
+	// many.
+	sampleFrom = 256
+	sampleStep = 8
+
 	// minPause and maxPause are how long a wheel that could be smaller waits
 	// from one census to the next. The pause doubles while nothing changes, as
 	// when a few long calls hold a large segment. A wheel that is as small as it
@@ -121,7 +126,7 @@ func (w *Wheel[E, P]) census(v view) int64 {
 			if seg.count.table == nil { // it came after the beginning
 				continue
 			}
-			if !w.countOn(seg, v) {
+			if !w.countOn(seg, seg == t.cur, v) {
 				left = true
 			} else if w.counted(l, t, seg, v) {
 				break
@@ -158,20 +163,28 @@ func (w *Wheel[E, P]) changed() (changed bool) {
 }
 
 // countOn does a tick's share of counting a segment and reports whether that is
-// the last one.
-func (w *Wheel[E, P]) countOn(seg *segment[E], v view) (done bool) {
+// the last one. In the current segment every eighth block stands for the others:
+// entries are put at random. Of another one it matters only whether it is empty.
+func (w *Wheel[E, P]) countOn(seg *segment[E], current bool, v view) (done bool) {
 	c := &seg.count
-	quota := min(1+int(int64(seg.blocks())*v.tick/censusTime), countQuota)
+	step := 1
+	if current && seg.blocks() >= sampleFrom {
+		step = sampleStep
+	}
+	quota := min(1+int(int64(seg.blocks()/step)*v.tick/censusTime), countQuota)
 	for ; quota > 0 && c.next < seg.blocks(); quota-- {
 		slots := seg.block(c.next)
 		for i := range slots {
 			if slots[i].Load() != nil {
-				c.live++
+				c.live += step
 			}
 		}
-		c.next++
+		if c.live > 0 && !current {
+			return true
+		}
+		c.next += step
 	}
-	return c.next == seg.blocks()
+	return c.next >= seg.blocks()
 }
 
 // counted is called when seg is counted: it drops an empty segment that has been

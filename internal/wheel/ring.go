@@ -3,9 +3,9 @@ package wheel
 import "sync/atomic"
 
 // ringLen is for how many ticks their times are remembered. The chores fix
-// every deadline that still refers to a tick within half of it; 4096 leaves each
-// round 2 s at the finest tick, and costs 32 KiB.
-const ringLen = 4096
+// every deadline that still refers to a tick within half of it; 8192 leaves each
+// round 4 s at the finest tick, and costs 64 KiB.
+const ringLen = 8192
 
 // ring remembers when the latest ticks were. Tick k alone writes, in the order
 // seq = k, read the clock, times[k], published = k.
