@@ -76,8 +76,8 @@ type task[T any] struct {
 // ExecuteAsync calls fn behind the layers, on a goroutine of its own, and
 // returns a future. The breaker, the limiter and the bulkhead are asked in this
 // call, so in the order of submission; a refusal starts no goroutine, and waits
-// and backoffs hold none. The future fails at the deadline even if fn ignores
-// its context; the bulkhead's slot is held until fn has really returned. A panic
+// and backoffs hold none. The context ends as it does for Execute, also once fn
+// has returned. The future fails at the deadline even if fn ignores its context; the bulkhead's slot is held until fn has really returned. A panic
 // of fn becomes a [PanicError]. ExecuteAsync panics if ctx or fn is nil.
 func (p *Pipeline[T]) ExecuteAsync(ctx context.Context, fn func(context.Context) (T, error)) *Future[T] {
 	p.check(ctx, "ExecuteAsync", fn == nil)

@@ -30,7 +30,9 @@ type hooks[T any] struct {
 
 // Execute calls fn behind the layers, on this goroutine, and returns what it
 // returned or the error of the layer that ended the call. fn gets a context
-// that ends at the attempt's deadline; it is asked to stop, never killed. A
+// that ends at the attempt's deadline, and also once fn has returned: do not
+// return what still lives by it, such as the unread body of an HTTP response or
+// rows of a database. It is asked to stop, never killed. A
 // panic of fn passes through, and so does runtime.Goexit; both release all that
 // the call held. Execute panics if ctx or fn is nil.
 //

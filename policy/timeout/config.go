@@ -78,6 +78,7 @@ func (f funcOption) apply(c *Config) { c.Func = f }
 func (funcOption) String() string    { return "Func" }
 
 // Func asks f for the limit of each attempt, with the caller's context. What is
-// not above 0 means no timeout for this attempt. The configured value holds if f
+// not above 0 means no timeout for this attempt: a function that looks for an
+// override and finds none has to return the usual value. The configured value holds if f
 // panics. With a nil f nobody is asked. f must be safe for concurrent use.
 func Func(f func(ctx context.Context) time.Duration) Option { return funcOption(f) }

@@ -76,6 +76,11 @@ func didYouMean(word string, known []string, other string) string {
 
 // hintSection is the way out of an unknown key where policies are named.
 func hintSection(key string, allowed []string) string {
+	for i := range sections { // a name from elsewhere is none of the near ones
+		if slices.ContainsFunc(sections[i].synonyms, func(k string) bool { return strings.EqualFold(k, key) }) {
+			return `did you mean "` + sections[i].key + `"?`
+		}
+	}
 	if near := Nearest(key, allowed); near != "" {
 		return `did you mean "` + near + `"?`
 	}
