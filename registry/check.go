@@ -19,6 +19,11 @@ type Finding struct {
 	Text     string `json:"text"`     // the values, what follows from them, and the way out
 }
 
+// String is the finding as a line for people.
+func (f Finding) String() string {
+	return f.Severity + ": " + f.ID + ": " + f.Text + " [" + f.Code + "]"
+}
+
 // LogValue makes the finding a group in structured logs.
 func (f Finding) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("code", f.Code), slog.String("id", f.ID), slog.String("severity", f.Severity), slog.String("text", f.Text))

@@ -20,6 +20,9 @@ type Setting struct {
 	Origin string `json:"origin"`
 }
 
+// String is the setting as a line for people.
+func (s Setting) String() string { return s.Path + " = " + s.Value + " (" + s.Origin + ")" }
+
 // Explain returns the effective settings of a pipeline, layer by layer from the
 // outside in, or those of the instances of the given id that pipelines share,
 // and says for each where it came from. Settings of a shared instance carry its

@@ -204,7 +204,20 @@ func (a *attribute) wants() string {
 	}
 }
 
+// isShare reports whether a is a part of one.
+func (a *attribute) isShare() bool {
+	return a.kind == kindFloat && a.in.holds(1) && !a.in.holds(1.5)
+}
+
+// decimal writes a number as a file would have it.
+func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
 func (a *attribute) numberHint(n *node, legal *regexp.Regexp) string {
+	if text, percent := strings.CutSuffix(n.text, "%"); percent && a.isShare() {
+		if x, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil && a.in.holds(x/100) {
+			return "did you mean " + decimal(x/100) + "?"
+		}
+	}
 	switch {
 	case n.shape == shapeString && legal.MatchString(n.text):
 		return "write it without quotes"
@@ -247,6 +260,9 @@ func (a *attribute) outside(v any) (got, hint string) {
 		return "", ""
 	}
 	hint = "give a value " + a.in.text
+	if a.isShare() && x >= 2 && x <= 100 { // meant as percent
+		hint += "; did you mean " + decimal(x/100) + "?"
+	}
 	if a.endless {
 		hint += ", or " + unlimited
 	}
