@@ -154,6 +154,9 @@ func (a *attempt[T]) stageEnded() {
 	}
 	stage := a.stage.Load()
 	if stage.kind(canceledF) && a.ending() { // by another call that it was the stage of
+		if late := stage.late(); late != nil { // it may have come before this one was ending
+			a.stageLate(late.v, late.err)
+		}
 		a.ran()
 		a.call.wentBy()
 		return
@@ -345,17 +348,19 @@ func (c *call[T]) expire(a *attempt[T], before uint32) (next *attempt[T]) {
 	if !c.future.is(pending) {
 		return nil
 	}
-	m.mu.Lock()
-	b := m.t.probe
-	m.mu.Unlock()
-	if b != nil { // from this instant on, and not after those who listen
-		b.failure()
-	}
-	var err error
-	if how == timedOut {
-		err = c.layers.Timeout.Exceeded(c.ctx(), limit, started, false, nil)
-	}
-	return c.settle(a, zero, err, how)
+	return c.driven(a, func() *attempt[T] { // those who listen may end the goroutine
+		m.mu.Lock()
+		b := m.t.probe
+		m.mu.Unlock()
+		if b != nil { // from this instant on, and not after those who listen
+			b.failure()
+		}
+		var err error
+		if how == timedOut {
+			err = c.layers.Timeout.Exceeded(c.ctx(), limit, started, false, nil)
+		}
+		return c.settle(a, zero, err, how)
+	})
 }
 
 // newAttempt returns the attempt that follows.

@@ -190,13 +190,25 @@ func (c *call[T]) mine(fn task[T]) bool { return fn.stage != nil || c.scope().Sy
 // Attempts that fail at once are so iterated and never recursed. own says that
 // the user's function may run on this goroutine.
 func (c *call[T]) drive(a *attempt[T], at step, fn task[T], own bool) {
+	returned := false
+	defer func() {
+		if !returned && a.flags.Load()&(entered|givenUp|ended) == 0 { // it was on its way to the function
+			value := recover()
+			a.free()
+			if a.Slot() != nil {
+				a.Finish()
+			}
+			c.broke(a, value)
+		}
+	}()
 	for a != nil {
 		v, how, over, err := c.advance(a, at, fn, own)
 		if !over {
-			return
+			break
 		}
 		a, at = c.settle(a, v, err, how), atBreaker
 	}
+	returned = true
 }
 
 // goOn is drive for an attempt, if there is one, that follows on a goroutine of

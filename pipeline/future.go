@@ -383,7 +383,13 @@ func (f *Future[T]) keep(n *follower[T]) {
 		}
 	}
 	late := f.late()
-	for k := f.list.Load(); late != nil && k != nil; k = k.next {
+	if late == nil {
+		return
+	}
+	if a := f.peer.Load(); a != nil { // it looks for what was late, too
+		a.stageLate(late.v, late.err)
+	}
+	for k := f.list.Load(); k != nil; k = k.next {
 		if k.attempt != nil {
 			k.attempt.stageLate(late.v, late.err)
 		}

@@ -26,9 +26,8 @@ func (p *Promise[T]) Complete(v T, err error) bool {
 		runtime.Gosched()
 	}
 	if f.kind(canceledF) {
-		if a := f.peer.Load(); a != nil {
-			a.stageLate(v, err)
-			f.keep(&follower[T]{late: &outcome[T]{v, err}}) // for other calls whose stage it was
+		if f.peer.Load() != nil {
+			f.keep(&follower[T]{late: &outcome[T]{v, err}}) // for all calls whose stage it was
 		}
 	}
 	return false

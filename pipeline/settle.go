@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"resilience4cata.dev/go/internal/scope"
 	"resilience4cata.dev/go/policy/fallback"
 )
 
@@ -19,6 +20,14 @@ func (c *call[T]) settle(a *attempt[T], v T, err error, how ending) (next *attem
 	if c.goesOn() {
 		return c.driven(a, func() *attempt[T] { return c.decide(a, v, err, how) })
 	}
+	if err != nil || how != returned { // the caller's context is asked, which may be foreign code
+		return c.driven(a, func() *attempt[T] { return c.conclude(a, v, err, how) })
+	}
+	return c.conclude(a, v, err, how)
+}
+
+// conclude is decide for a call that goes on to nothing.
+func (c *call[T]) conclude(a *attempt[T], v T, err error, how ending) (next *attempt[T]) {
 	if how == outOfTime {
 		v, how, _, _, err = c.p.decide(c.ctx(), &try{layers: c.layers}, v, err, how)
 	}
@@ -189,7 +198,7 @@ func (c *call[T]) remember(m *more[T], a *attempt[T], v T, err error, how ending
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.tells(a) {
+	if m.tells(a) && a.flags.Load()&lateSeen == 0 { // a late completion of its stage is the work's own
 		m.work = &outcome[T]{v, err}
 	}
 }
@@ -234,6 +243,13 @@ func (c *call[T]) complete(a *attempt[T], v T, err error, how ending) bool {
 // attempt's end and its own, the call was ended from outside. kept says that
 // RetryIf has looked at the value beside an error.
 func (c *call[T]) lost(a *attempt[T], v T, err error, how ending, kept bool) {
+	defer func() { // also if a callback ends the goroutine
+		if m := c.more.Load(); m != nil && m.t.probe != nil {
+			m.t.probe.ignored()
+		}
+		a.settled()
+		c.wentBy()
+	}()
 	switch how {
 	case returned, panicked:
 		if a.orphaned() {
@@ -246,11 +262,6 @@ func (c *call[T]) lost(a *attempt[T], v T, err error, how ending, kept bool) {
 		c.late(a, v, err, how, true)
 	case callerEnded, timedOut, outOfTime, refused, closed:
 	}
-	if m := c.more.Load(); m != nil && m.t.probe != nil {
-		m.t.probe.ignored()
-	}
-	a.settled()
-	c.wentBy()
 }
 
 // finish counts the call and completes its future, whose state the caller has
@@ -260,7 +271,12 @@ func (c *call[T]) finish(v T, err error, how ending) {
 	if !s.Plain {
 		s.Calls.End(how.outcome(err))
 	}
+	defer c.finished() // who hears of the end may end the goroutine
 	c.future.publish(v, err, 0)
+}
+
+// finished lets go of what the call held, and tells those who wait for its work.
+func (c *call[T]) finished() {
 	if m := c.more.Load(); m != nil {
 		m.mu.Lock()
 		unlink, off := m.unlink, m.offClose
@@ -274,7 +290,7 @@ func (c *call[T]) finish(v T, err error, how ending) {
 		}
 		c.checkWork(m)
 	}
-	s.Gate.Ended()
+	c.p.stack.Gate.Ended()
 }
 
 // askedForEnd says, as a flag of the future, whether a fallback that is asked
@@ -296,8 +312,11 @@ func (c *call[T]) fallBack(err error, how ending) {
 	m.cancel = cancel
 	first := m.offClose == nil
 	m.mu.Unlock()
-	if first {
+	switch {
+	case first:
 		c.hearClose(m)
+	case c.scope().Closed(): // who closed may have come while it was asked who answers
+		c.stop(scope.ErrClosed, closed, closedEnd, nil)
 	}
 	// Whoever stops the call sets its state and then looks for cancel; we have set
 	// cancel and now look at the state.

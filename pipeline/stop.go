@@ -88,6 +88,22 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 	}
 	asks := false
 	defer func() {
+		// Each step is taken also if one before it ends the goroutine: those who are
+		// told may.
+		defer func() {
+			if how == closed && c.scope().System() { // who closes does not wait
+				a.cancelStage(apart)
+			} else {
+				a.cancelStage(0)
+			}
+		}()
+		if b != nil { // the caller gave up: neither good nor bad
+			defer b.ignored()
+		}
+		if p != nil {
+			defer p.q.Leave(&p.Waiter)
+		}
+		defer c.cancelArmed(a, armed, end, slot)
 		// Who cancels the future wants no result any more, and no other one.
 		if asks {
 			c.future.seal(deciding, c.askedForEnd(how))
@@ -95,23 +111,6 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 		} else {
 			var zero T
 			c.finish(zero, err, how)
-		}
-		// A visitor may have found an attempt whose successor is armed by now.
-		if slot == nil || !a.CancelIn(slot, end) {
-			if armed != nil && armed.Slot() != nil {
-				armed.Cancel(end)
-			}
-		}
-		if p != nil {
-			p.q.Leave(&p.Waiter)
-		}
-		if b != nil { // the caller gave up: neither good nor bad
-			b.ignored()
-		}
-		if how == closed && c.scope().System() { // who closes does not wait
-			a.cancelStage(apart)
-		} else {
-			a.cancelStage(0)
 		}
 	}()
 	// Errors of the user's function are asked what they are: one that panics, or
@@ -133,6 +132,16 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 	return true
 }
 
+// cancelArmed ends the context of the attempt that the call was in.
+func (c *call[T]) cancelArmed(a, armed *attempt[T], end *callctx.End, slot *atomic.Pointer[callctx.Context]) {
+	// A visitor may have found an attempt whose successor is armed by now.
+	if slot == nil || !a.CancelIn(slot, end) {
+		if armed != nil && armed.Slot() != nil {
+			armed.Cancel(end)
+		}
+	}
+}
+
 // stopFallback ends a call whose fallback is running.
 func (c *call[T]) stopFallback(m *more[T], err error, how ending) bool {
 	if !c.future.to(sealed, deciding) {
@@ -141,11 +150,11 @@ func (c *call[T]) stopFallback(m *more[T], err error, how ending) bool {
 	m.mu.Lock()
 	cancel := m.cancel
 	m.mu.Unlock()
+	if cancel != nil {
+		defer cancel()
+	}
 	var zero T
 	c.finish(zero, err, how)
-	if cancel != nil {
-		cancel()
-	}
 	return true
 }
 

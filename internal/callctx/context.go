@@ -249,12 +249,6 @@ func (c *Context) settleIn(slot *atomic.Pointer[Context], shared *watch) *End {
 // belongs to nobody, with the slot in which c was found. It returns what must
 // wait until all that were due with c have expired; nil: nothing.
 func (c *Context) WheelExpire(slot *atomic.Pointer[Context]) (after func()) {
-	// The caller's context is foreign code: ask it before the slot is marked.
-	// It may end between the question and the decision; then both happened at
-	// once, and ours won.
-	if up := c.above(); up != nil { // its deadline came first, whichever the wheel finds first
-		defer func() { after = both(up, after) }()
-	}
 	in := c.info.Load()
 	shared := c.plan.expired
 	if in != nil {
@@ -262,9 +256,39 @@ func (c *Context) WheelExpire(slot *atomic.Pointer[Context]) (after func()) {
 			shared = o.Replanned().expired
 		}
 	}
+	var up func()
+	asked := false
+	defer func() {
+		if asked {
+			return
+		}
+		// The caller's context has ended the goroutine. Nobody else will come for c:
+		// it expires all the same.
+		after := c.expireAs(slot, in, shared)
+		if up != nil {
+			after = both(up, after)
+		}
+		if after != nil {
+			go after()
+		}
+	}()
+	// The caller's context is foreign code: ask it before the slot is marked.
+	// It may end between the question and the decision; then both happened at
+	// once, and ours won.
+	up = c.above() // its deadline came first, whichever the wheel finds first
 	if c.parentHasEnded() {
 		shared = parentWatch
 	}
+	asked = true
+	after = c.expireAs(slot, in, shared)
+	if up != nil {
+		after = both(up, after)
+	}
+	return after
+}
+
+// expireAs decides the expiry, once.
+func (c *Context) expireAs(slot *atomic.Pointer[Context], in *Info, shared *watch) (after func()) {
 	if !slot.CompareAndSwap(c, Firing) {
 		return nil
 	}

@@ -208,7 +208,7 @@ func (w *Wheel[E, P]) Tell(e *E) int64 {
 		d := w.Deadline(e)
 		v := p.WheelStamp().Load()
 		switch {
-		case d >= far || d&told != 0 || v < 0:
+		case d >= far || v < 0 || v == d && d&told != 0:
 			return d
 		case v == 0 && p.WheelStart() >= 0: // a foreign bubble's estimate
 			return d
