@@ -40,7 +40,7 @@ type dependency struct {
 
 func startDependency() (*dependency, error) {
 	d := &dependency{
-		addr:   "localhost:0",
+		addr: "localhost:0",
 		// A connection that the kernel drops when too many come at once is tried again
 		// after 1, 3, 7 and 15 seconds: nothing that is to end may wait for that.
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: patience / 3},
