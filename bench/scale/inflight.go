@@ -81,7 +81,7 @@ func mixed(s *session) {
 			w.arm(records[k], long)
 		}
 		// The deadlines of what was armed are fixed once, by a sweep that takes
-		// its time: some two seconds of ticks. That is the cost of arriving, which
+		// its time: some four seconds of ticks. That is the cost of arriving, which
 		// part inflight has.
 		w.trickle(s.settle, func() {})
 		w.taken()

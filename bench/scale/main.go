@@ -97,14 +97,14 @@ type size struct {
 	ids     int           // "ten thousand"
 	many    int           // "200,000" futures
 	span    time.Duration // a measurement of a state
-	settle  time.Duration // before it: a wheel has seen all its entries after two seconds
+	settle  time.Duration // before it: a wheel that ticks each millisecond has seen all its entries after four seconds
 	rate    time.Duration // how long calls come at the rate
 	samples int           // for precision, of each kind
 	repeats int
 }
 
 var (
-	full  = size{calls: 1_000_000, ids: 10_000, many: 200_000, span: 5 * time.Second, settle: 3 * time.Second, rate: 10 * time.Second, samples: 400, repeats: 7}
+	full  = size{calls: 1_000_000, ids: 10_000, many: 200_000, span: 5 * time.Second, settle: 5 * time.Second, rate: 10 * time.Second, samples: 400, repeats: 7}
 	short = size{calls: 100_000, ids: 10_000, many: 200_000, span: 500 * time.Millisecond, settle: 2 * time.Second, rate: time.Second, samples: 40, repeats: 3}
 )
 
