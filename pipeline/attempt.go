@@ -176,23 +176,32 @@ func stageEnding(err error) ending {
 	return returned
 }
 
-// cancelStage cancels the stage of an attempt that was given up. With apart, the
-// callbacks that hear of it get goroutines of their own: this one belongs to
-// others, too.
-func (a *attempt[T]) cancelStage(apart uint32) {
+// cancelStage cancels the stage of an attempt that was given up.
+func (a *attempt[T]) cancelStage() { a.cancelStageFor(0) }
+
+// cancelStageApart is cancelStage for a goroutine that belongs to others, too: on
+// the system clock the callbacks that hear of it get goroutines of their own.
+func (a *attempt[T]) cancelStageApart() {
 	stage := a.stage.Load()
-	if stage == nil {
-		return
+	switch {
+	case stage == nil:
+	case !a.call.scope().System():
+		a.cancelStage()
+	case stage.kind(ofCall): // and so should what it waits for in its turn
+		go a.cancelStage()
+	default:
+		a.cancelStageFor(apart)
 	}
-	if apart != 0 && stage.kind(ofCall) { // and so may what it waits for in its turn
-		go a.cancelStage(0)
-		return
-	}
-	if a.flags.Or(staged)&staged != 0 {
+}
+
+// cancelStageFor cancels the stage with flags, which may be apart.
+func (a *attempt[T]) cancelStageFor(flags uint32) {
+	stage := a.stage.Load()
+	if stage == nil || a.flags.Or(staged)&staged != 0 {
 		return
 	}
 	a.free()
-	if stage.cancelFor(apart) {
+	if stage.cancelFor(flags) {
 		a.ran() // for whoever gave it up before it had its stage
 		a.call.wentBy()
 		return
@@ -273,7 +282,7 @@ func (a *attempt[T]) Ended(_ *callctx.Context, v callctx.Verdict) (after func())
 		var came atomic.Int32
 		second := func() {
 			if came.Add(1) == 2 {
-				a.cancelStage(apart)
+				a.cancelStageApart()
 			}
 		}
 		go func() {
@@ -296,11 +305,7 @@ func (a *attempt[T]) Ended(_ *callctx.Context, v callctx.Verdict) (after func())
 		return nil
 	}
 	return func() {
-		if c.scope().System() {
-			a.cancelStage(apart)
-		} else {
-			a.cancelStage(0)
-		}
+		a.cancelStageApart()
 		c.goOn(next)
 	}
 }

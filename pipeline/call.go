@@ -46,7 +46,6 @@ type more[T any] struct {
 	mu       sync.Mutex
 	last     int32       // the number of the last attempt that was entered; 0: none after the first
 	busy     bool        // the driver is using t
-	foreign  bool        // timer is a synctest bubble's in which the scope was not made
 	workOver bool        // workDone is closed
 	cur      *attempt[T] // the last one that was begun; nil: the first
 	armed    *attempt[T] // the last one whose context has its slot
@@ -288,7 +287,7 @@ func (c *call[T]) stage(a *attempt[T], place scope.Place, begun bool, start func
 	given := a.flags.Load()&givenUp != 0
 	c.follow(a, stage)
 	if given {
-		a.cancelStage(0)
+		a.cancelStage()
 	}
 	return v, returned, false, nil
 }

@@ -141,7 +141,7 @@ func (c *call[T]) give(m *more[T], delay time.Duration) bool {
 		return false
 	}
 	if delay > 0 {
-		m.timer, m.foreign = s.AfterFunc(delay, func() { c.wake(m) }), s.Foreign()
+		m.timer = s.AfterFunc(delay, func() { c.wake(m) })
 	}
 	first := m.offClose == nil
 	m.mu.Unlock()
@@ -176,13 +176,10 @@ func (c *call[T]) resume(m *more[T]) *attempt[T] {
 	n := t.run.Attempt
 	m.mu.Lock()
 	m.busy, m.timer = stop != nil, nil // the last word, if it is one, was said
-	last := m.cur
+	last := m.latest(c)
 	m.mu.Unlock()
 	if stop != nil {
 		var zero T
-		if last == nil {
-			last = &c.first
-		}
 		if !c.complete(last, zero, err, how) { // last was settled long ago
 			c.wentBy()
 		}

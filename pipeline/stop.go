@@ -69,10 +69,10 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 			b = m.t.probe
 		}
 		work = m.work
-		timer, foreign := m.timer, m.foreign
+		timer := m.timer
 		m.parked, m.timer, m.endedAt = nil, nil, now
 		m.mu.Unlock()
-		if timer != nil && (!foreign || c.scope().Foreign()) { // a bubble's timer must not be stopped from outside
+		if timer != nil {
 			timer.Stop()
 		}
 	}
@@ -91,10 +91,10 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 		// Each step is taken also if one before it ends the goroutine: those who are
 		// told may.
 		defer func() {
-			if how == closed && c.scope().System() { // who closes does not wait
-				a.cancelStage(apart)
+			if how == closed { // who closes does not wait
+				a.cancelStageApart()
 			} else {
-				a.cancelStage(0)
+				a.cancelStage()
 			}
 		}()
 		if b != nil { // the caller gave up: neither good nor bad

@@ -10,6 +10,7 @@ import (
 
 	"resilience4cata.dev/go/internal/callctx"
 	"resilience4cata.dev/go/internal/waitq"
+	"resilience4cata.dev/go/internal/wheel"
 )
 
 // A channel or a timer that was made in a synctest bubble may be touched by the
@@ -37,18 +38,11 @@ const nameless = math.MaxUint64
 
 // here is the name of the synctest bubble that the caller is in; 0: in none.
 func here() uint64 {
-	if !bubbled(time.Now()) {
+	if !wheel.Bubbled(time.Now()) {
 		return 0
 	}
 	b := make([]byte, 128)
 	return nameIn(b[:runtime.Stack(b, false)])
-}
-
-// bubbled reports whether now, a reading of the system's clock, comes from a
-// bubble: there time begins at midnight UTC 2000-01-01, a date at which no machine
-// that runs this can really be, and has no monotonic part.
-func bubbled(now time.Time) bool {
-	return now.Year() < 2010 || now == now.Round(0)
 }
 
 // nameIn finds the name of the bubble in a goroutine's trace.

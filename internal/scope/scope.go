@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/wheel"
 	"resilience4cata.dev/go/policy"
 )
 
@@ -43,7 +44,7 @@ func New(clk clock.Clock, listener policy.Listener) *Scope {
 	}
 	s := &Scope{clk: clk, listener: listener, system: clk == clock.System(), hooks: map[*hook]struct{}{}, privates: map[*private]struct{}{}}
 	s.base = clk.Now()
-	s.bubble = s.system && bubbled(s.base)
+	s.bubble = s.system && wheel.Bubbled(s.base)
 	return s
 }
 

@@ -3,6 +3,8 @@ package scope
 import (
 	"math"
 	"time"
+
+	"resilience4cata.dev/go/internal/wheel"
 )
 
 // Readings of Now on other clocks than the system's, in nanoseconds. What such a
@@ -45,7 +47,7 @@ func (s *Scope) Now() int64 {
 
 // aged is Now for a process that has run for long, or in an old bubble.
 func (s *Scope) aged(n int64) int64 {
-	if s.bubble || !bubbled(time.Now()) {
+	if s.bubble || !wheel.Bubbled(time.Now()) {
 		return n
 	}
 	return n - old

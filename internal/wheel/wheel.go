@@ -68,7 +68,7 @@ func New[E any, P Entry[E]](c Config[E]) *Wheel[E, P] {
 		firing:    c.Firing,
 		onPanic:   c.OnPanic,
 		minBlocks: minBlocks,
-		bubble:    bubbled(time.Now()),
+		bubble:    Bubbled(time.Now()),
 	}
 	if w.now == nil {
 		base := time.Now()
