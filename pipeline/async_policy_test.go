@@ -6,8 +6,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/pipeline"
 	"resilience4cata.dev/go/policy/bulkhead"
 	"resilience4cata.dev/go/policy/circuitbreaker"
@@ -205,38 +207,40 @@ func TestAsync_A10_NoGoroutineWaits(t *testing.T) {
 		"stage": stage,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newPassiveWorld(t)
-			p := build(w, "x", layer)
-			if slot, ok := w.reg.Bulkhead("x"); ok {
-				slot.TryAcquire()
-				defer slot.Release()
-			}
-			if l, ok := w.reg.RateLimiter("x"); ok {
-				l.TryAcquire()
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			before := runtime.NumGoroutine()
-			futures := make([]*pipeline.Future[int], 0, 1000)
-			for range 1000 {
-				if name == "stage" {
-					futures = append(futures, p.ExecuteFuture(ctx, giving(pipeline.NewPromise[int]().Future())))
-					continue
+			synctest.Test(t, func(t *testing.T) {
+				w := newPassiveWorld(t)
+				p := build(w, "x", layer)
+				if slot, ok := w.reg.Bulkhead("x"); ok {
+					slot.TryAcquire()
+					defer slot.Release()
 				}
-				futures = append(futures, p.ExecuteAsync(ctx, func(context.Context) (int, error) {
-					t.Error("it ran")
-					return 0, nil
-				}))
-			}
-			// Others of the test's own may end meanwhile; none may come.
-			if n := runtime.NumGoroutine(); n > before {
-				t.Errorf("%d goroutines more for a thousand calls", n-before)
-			}
-			for _, f := range futures {
-				if f.Cancel() == (name == "refused") {
-					t.Fatal("a call has ended, or should have")
+				if l, ok := w.reg.RateLimiter("x"); ok {
+					l.TryAcquire()
 				}
-			}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				before := testkit.Goroutines(t)
+				futures := make([]*pipeline.Future[int], 0, 1000)
+				for range 1000 {
+					if name == "stage" {
+						futures = append(futures, p.ExecuteFuture(ctx, giving(pipeline.NewPromise[int]().Future())))
+						continue
+					}
+					futures = append(futures, p.ExecuteAsync(ctx, func(context.Context) (int, error) {
+						t.Error("it ran")
+						return 0, nil
+					}))
+				}
+				synctest.Wait()
+				if n := testkit.Goroutines(t); n > before {
+					t.Errorf("%d goroutines more for a thousand calls", n-before)
+				}
+				for _, f := range futures {
+					if f.Cancel() == (name == "refused") {
+						t.Fatal("a call has ended, or should have")
+					}
+				}
+			})
 		})
 	}
 }

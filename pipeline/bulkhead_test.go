@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/pipeline"
 	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/bulkhead"
@@ -411,7 +412,7 @@ func TestAsync_A10_TheLayersAreAskedInTheCall(t *testing.T) {
 			a.Errorf("asked later: %+v", b)
 		}
 		synctest.Wait()
-		before := runtime.NumGoroutine()
+		before := testkit.Goroutines(a)
 		var order []int
 		var futures []*pipeline.Future[int]
 		for i := range 5 {
@@ -428,7 +429,7 @@ func TestAsync_A10_TheLayersAreAskedInTheCall(t *testing.T) {
 		}
 		sleeping := backoff.ExecuteAsync(a.Context(), returns(0, errBoom))
 		synctest.Wait()
-		if n := runtime.NumGoroutine(); n > before {
+		if n := testkit.Goroutines(a); n > before {
 			a.Errorf("%d goroutines for three that wait, two refused and one in its backoff", n-before)
 		}
 		sleeping.Cancel()

@@ -11,6 +11,7 @@ import (
 	"weak"
 
 	"resilience4cata.dev/go/internal/callctx"
+	"resilience4cata.dev/go/internal/testkit"
 )
 
 func TestDeadlineIsTheEarlierOne(t *testing.T) { // T-11
@@ -268,33 +269,35 @@ func TestAFinishedContextIsCollectableWhileItsParentLives(t *testing.T) {
 }
 
 func TestDerivedContextsCostNoGoroutine(t *testing.T) {
-	parent, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	c, s := arm(parent, newPlan())
-	before := runtime.NumGoroutine()
-	type attempts struct{}
-	var children []context.Context
-	for range 50 {
-		child, cancel := context.WithCancel(c)
+	synctest.Test(t, func(t *testing.T) {
+		parent, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		timed, cancel := context.WithTimeoutCause(child, time.Hour, errTheirs)
-		defer cancel()
-		child.Done()
-		children = append(children, child, timed, context.WithValue(c, attempts{}, 1))
-	}
-	if n := runtime.NumGoroutine() - before; n > 0 { // one of an earlier test may end meanwhile
-		t.Errorf("50 derived contexts cost %d goroutines", n)
-	}
-	c.WheelExpire(s)
-	for _, child := range children {
-		if child.Err() != context.DeadlineExceeded {
-			t.Fatalf("a child's Err() = %v", child.Err())
+		c, s := arm(parent, newPlan())
+		before := testkit.Goroutines(t)
+		type attempts struct{}
+		var children []context.Context
+		for range 50 {
+			child, cancel := context.WithCancel(c)
+			defer cancel()
+			timed, cancel := context.WithTimeoutCause(child, time.Hour, errTheirs)
+			defer cancel()
+			child.Done()
+			children = append(children, child, timed, context.WithValue(c, attempts{}, 1))
 		}
-	}
-	if n := runtime.NumGoroutine() - before; n > 0 { // one of an earlier test may end meanwhile
-		t.Errorf("their end costs %d goroutines", n)
-	}
-	c.Finish()
+		if n := testkit.Goroutines(t) - before; n > 0 {
+			t.Errorf("50 derived contexts cost %d goroutines", n)
+		}
+		c.WheelExpire(s)
+		for _, child := range children {
+			if child.Err() != context.DeadlineExceeded {
+				t.Fatalf("a child's Err() = %v", child.Err())
+			}
+		}
+		if n := testkit.Goroutines(t) - before; n > 0 {
+			t.Errorf("their end costs %d goroutines", n)
+		}
+		c.Finish()
+	})
 }
 
 // What a function retains may be used for ever, whatever lies in its slot since.

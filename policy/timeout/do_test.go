@@ -7,12 +7,14 @@ import (
 	"math"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/timeout"
 )
@@ -59,17 +61,19 @@ func wantTimedOut(t *testing.T, p *timeout.Policy, n uint64) {
 }
 
 func TestDo_T1_RunsOnTheCallersGoroutine(t *testing.T) {
-	p, _ := newTimeout(t, time.Second)
-	n, ran := runtime.NumGoroutine(), false // plain: the race detector proves that it is this goroutine
-	if err := p.Do(t.Context(), func(context.Context) error {
-		ran = true
-		if got := runtime.NumGoroutine(); got > n {
-			t.Errorf("%d goroutines more", got-n)
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := newTimeout(t, time.Second)
+		n, ran := testkit.Goroutines(t), false // plain: the race detector proves that it is this goroutine
+		if err := p.Do(t.Context(), func(context.Context) error {
+			ran = true
+			if got := testkit.Goroutines(t); got > n {
+				t.Errorf("%d goroutines more", got-n)
+			}
+			return nil
+		}); err != nil || !ran {
+			t.Errorf("%v, ran %v", err, ran)
 		}
-		return nil
-	}); err != nil || !ran {
-		t.Errorf("%v, ran %v", err, ran)
-	}
+	})
 }
 
 func TestDo_T2_TheErrorCarriesTheFunctionsOwn(t *testing.T) {
