@@ -44,10 +44,11 @@ const (
 	checkStorm        = "R4C-CHK-005" // retries without delay and budget on a shared limit
 	checkSelfRefusal  = "R4C-CHK-006" // a limit of 1 that an async retry finds taken by itself
 	checkNoLayer      = "R4C-CHK-007" // a pipeline that protects nothing
+	checkIdle         = "R4C-CHK-008" // a section for a layer that no pipeline has
 )
 
 // Check returns what contradicts itself in the effective settings of all
-// pipelines, and the instances of the configuration that no pipeline asked for,
+// pipelines, and what of the configuration no pipeline asked for,
 // sorted by id. Call it when all pipelines are built, before the first call. It
 // looks at settings, not at what handles have set.
 func (r *Registry) Check() []Finding { return slices.Clone(r.look().findings) }
@@ -67,7 +68,7 @@ var rules = []struct {
 
 // check makes the findings of a view of the configuration c.
 func (v *view) check(c *config.Config) []Finding {
-	all := v.unused(c)
+	all := append(v.unused(c), v.idle(c)...)
 	shared := v.sharing()
 	for i := range v.pipelines {
 		p := &v.pipelines[i]
@@ -115,12 +116,8 @@ func (v *view) unused(c *config.Config) []Finding {
 		if used[id] {
 			continue
 		}
-		text := "the configuration has an instance that no pipeline asks for"
-		if file, line, _ := c.Position(id); line > 0 {
-			text += " (" + file + ":" + strconv.Itoa(line) + ")"
-		} else if file != "" {
-			text += " (" + file + ")"
-		}
+		file, line, _ := c.Position(id)
+		text := "the configuration has an instance that no pipeline asks for" + place(file, line)
 		hint := "build it or remove it"
 		if left -= len(v.ids); left >= 0 {
 			if near := config.Nearest(id, v.ids); near != "" {
@@ -130,6 +127,46 @@ func (v *view) unused(c *config.Config) []Finding {
 		all = append(all, Finding{checkUnused, id, warning, text + ": " + hint})
 	}
 	return all
+}
+
+// idle finds the sections of the configuration that give an instance a layer that
+// no pipeline has. The instance is in use: else [view.unused] tells.
+func (v *view) idle(c *config.Config) (all []Finding) {
+	type layer struct{ kind, id string }
+	known, has := map[string]bool{}, map[layer]bool{}
+	for i := range v.pipelines {
+		p := &v.pipelines[i]
+		known[p.id] = true
+		p.eachLayer(func(kind, id string, built, _ bool) {
+			if built {
+				known[id], has[layer{kind, id}], has[layer{kind, p.id}] = true, true, true
+			}
+		})
+	}
+	for _, id := range c.Instances() {
+		if !known[id] {
+			continue
+		}
+		for _, s := range c.Sections(id) {
+			if !has[layer{s.Policy, id}] {
+				all = append(all, Finding{checkIdle, id, warning, "no pipeline has the layer of " + s.Path + place(s.File, s.Line) +
+					": New takes layers from code alone: name it there, use Configured, or remove the section"})
+			}
+		}
+	}
+	return all
+}
+
+// place is where something of the configuration stands, in brackets.
+func place(file string, line int) string {
+	switch {
+	case line > 0:
+		return " (" + file + ":" + strconv.Itoa(line) + ")"
+	case file != "":
+		return " (" + file + ")"
+	default:
+		return ""
+	}
 }
 
 func bulkheadWait(p *viewed, _ func(kind, id string) bool) string {

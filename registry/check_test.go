@@ -129,6 +129,42 @@ func TestCheck_G8_AConfiguredPipelineWithoutLayers(t *testing.T) {
 	}
 }
 
+func TestCheck_G2_G6_SectionsOfLayersThatNoPipelineHas(t *testing.T) {
+	c := parse(t, `
+configs:
+  default: {retry: {maxAttempts: 5}}
+instances:
+  reports:
+    timeout: {value: 2s}
+    circuitBreaker: {}
+    bulkhead: {name: shared, maxWait: 1s}
+  orders: {timeout: {value: 1s}, retry: {enabled: false}}
+  listed: {timeout: {value: 1s}, retry: {}}
+  shared: {bulkhead: {maxConcurrent: 3}, rateLimiter: {limit: 5}}
+`)
+	c, err := c.WithEnv([]string{`RESILIENCE4CATA_SET=instances.orders.bulkhead.maxConcurrent=2`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _ := newRegistry(t, registry.WithConfig(c))
+	built(t, pipeline.New[int](r, "reports").Timeout(0).Bulkhead())
+	built(t, pipeline.New[int](r, "orders").Timeout(0))
+	built(t, pipeline.Configured[int](r, "listed"))
+	const way = ": New takes layers from code alone: name it there, use Configured, or remove the section"
+	want := []registry.Finding{
+		{"R4C-CHK-008", "orders", "warning", `no pipeline has the layer of instances."orders".bulkhead (RESILIENCE4CATA_SET)` + way},
+		{"R4C-CHK-008", "reports", "warning", `no pipeline has the layer of instances."reports".circuitBreaker (resilience.yaml:7)` + way},
+		{"R4C-CHK-008", "shared", "warning", `no pipeline has the layer of instances."shared".rateLimiter (resilience.yaml:11)` + way},
+	}
+	if diff := cmp.Diff(want, r.Check()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	built(t, pipeline.New[int](r, "limited").RateLimit(ratelimit.Name("shared")))
+	if got := r.Check(); len(got) != 2 {
+		t.Errorf("one more is in use now: %+v", got)
+	}
+}
+
 func TestCheck_G6_UnusedInstances(t *testing.T) {
 	r, _ := newRegistry(t, registry.WithConfig(parse(t, `
 instances:

@@ -73,6 +73,36 @@ func (c *Config) Position(id string) (file string, line, col int) {
 	return e.source(), e.line, e.col
 }
 
+// Section is the part of an instance that is about one policy.
+type Section struct {
+	Policy string // as in a snapshot: "circuitbreaker"
+	Path   string // as in a mistake: instances."reports".circuitBreaker
+	File   string // where it begins; [EnvVariable], without a line, if the environment made it
+	Line   int    // from 1
+	Col    int    // from 1
+}
+
+// Sections returns the policies that the instance has a section of its own for, in
+// the order of the layers. What configs.default or the named config say is not
+// among them, nor is a section that "enabled: false" takes out.
+func (c *Config) Sections(id string) []Section {
+	e := c.instance(id)
+	if e == nil {
+		return nil
+	}
+	var all []Section
+	for i, l := range e.layers {
+		if l == nil {
+			continue
+		}
+		if s := e.key(i, enabledAttr.key); s != nil && s.value == false {
+			continue
+		}
+		all = append(all, Section{sections[i].policy, l.path, l.source(), l.line, l.col})
+	}
+	return all
+}
+
 // Nearest returns the id of the instance that id was most likely meant to be, or
 // "" if none is near; see the function [Nearest].
 func (c *Config) Nearest(id string) string { return Nearest(id, c.Instances()) }

@@ -85,6 +85,32 @@ func TestTheRightFileLoads(t *testing.T) {
 	}
 }
 
+func TestSections_G2_ThoseOfTheInstanceItself(t *testing.T) {
+	c, err := config.Parse("x.yaml", []byte(`
+configs: {default: {timeout: {value: 1s}}}
+instances:
+  a:
+    bulkhead: {maxConcurrent: 1}
+    circuitBreaker: {}
+    retry: {enabled: false}
+    timeout: {enabled: true}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []config.Section{
+		{"circuitbreaker", `instances."a".circuitBreaker`, "x.yaml", 6, 5},
+		{"timeout", `instances."a".timeout`, "x.yaml", 8, 5},
+		{"bulkhead", `instances."a".bulkhead`, "x.yaml", 5, 5},
+	}
+	if diff := cmp.Diff(want, c.Sections("a")); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got := append(c.Sections("b"), (*config.Config)(nil).Sections("a")...); got != nil {
+		t.Errorf("sections of nothing: %+v", got)
+	}
+}
+
 // Rule G-4: the text of the issue, letter by letter.
 func TestUnknownPolicyTextIsAsDocumented(t *testing.T) {
 	text := "configs:\n  default:\n    timeout: {value: 1s}\n\ninstances:\n  reports:\n\n    tiemout: {value: 2s}\n"
