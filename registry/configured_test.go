@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/pipeline"
 	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/bulkhead"
@@ -145,13 +146,15 @@ func TestBuild_G10_ABaseIsNotChanged(t *testing.T) {
 }
 
 func TestNew_EveryMistakeAtOnce(t *testing.T) {
-	_, err := registry.New(nil, registry.WithConfig(nil), registry.WithClock(nil), registry.WithListener(nil), registry.WithLogger(nil))
+	_, err := registry.New(nil, registry.WithConfig(nil), registry.WithClock(nil), registry.WithListener(nil), registry.WithLogger(nil),
+		registry.WithClock((*clock.Manual)(nil)))
 	want := []mistake{
 		{"R4C-REG-009", "registry", "", "option"},
 		{"R4C-REG-009", "registry", "", "WithConfig"},
 		{"R4C-REG-009", "registry", "", "WithClock"},
 		{"R4C-REG-009", "registry", "", "WithListener"},
 		{"R4C-REG-009", "registry", "", "WithLogger"},
+		{"R4C-REG-009", "registry", "", "WithClock"},
 	}
 	if diff := cmp.Diff(want, mistakes(err)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/setting"
 	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/registry/config"
 )
@@ -49,7 +50,7 @@ func WithConfig(c *config.Config) Option {
 // last one wins.
 func WithClock(c clock.Clock) Option {
 	return option(func(o *options) {
-		if o.clock = c; c == nil {
+		if o.clock = c; setting.Clock("registry", "", c) != nil {
 			o.missing("WithClock", 0)
 		}
 	})

@@ -6,11 +6,13 @@
 //
 //	what                                            proved by
 //	ids are compared exactly, so padding is refused TestID_G1_PaddingAndUnprintablesAreRefused
+//	a nil pointer is no clock                       TestClock_K1_ANilPointerIsNone
 //	a duration survives JSON as text                TestDurationRoundTrip
 package setting
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"time"
 	"unicode"
@@ -37,6 +39,20 @@ func ID(kind, id, path string) error {
 	return &policy.ConfigError{
 		Code: "R4C-ATR-004", Policy: kind, ID: id, Path: path,
 		Got: got, Hint: "give a name that can be printed, without space around it",
+	}
+}
+
+// Clock returns what is wrong with the clock that an instance was given, or nil:
+// it must be there, and no nil pointer.
+func Clock(kind, id string, clk any) error {
+	if clk != nil {
+		if v := reflect.ValueOf(clk); v.Kind() != reflect.Pointer || !v.IsNil() {
+			return nil
+		}
+	}
+	return &policy.ConfigError{
+		Code: "R4C-ATR-003", Policy: kind, ID: id, Path: "clk",
+		Got: "the clock is nil", Hint: "pass clock.System() or a clock.Manual",
 	}
 }
 

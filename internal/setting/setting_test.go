@@ -26,6 +26,22 @@ func TestID_G1_PaddingAndUnprintablesAreRefused(t *testing.T) {
 	}
 }
 
+type someClock struct{}
+
+func TestClock_K1_ANilPointerIsNone(t *testing.T) {
+	for _, clk := range []any{nil, (*someClock)(nil)} {
+		var e *policy.ConfigError
+		if err := setting.Clock("retry", "a", clk); !errors.As(err, &e) || e.Code != "R4C-ATR-003" || e.Policy != "retry" || e.ID != "a" || e.Hint == "" {
+			t.Errorf("%T: %#v", clk, err)
+		}
+	}
+	for _, clk := range []any{someClock{}, &someClock{}} {
+		if err := setting.Clock("retry", "a", clk); err != nil {
+			t.Errorf("%T: %v", clk, err)
+		}
+	}
+}
+
 func TestNamedReachesEveryMistake(t *testing.T) {
 	a, b := &policy.ConfigError{}, &policy.ConfigError{ID: "old"}
 	if err := setting.Named(errors.Join(a, b), "new"); err == nil || a.ID != "new" || b.ID != "new" {

@@ -53,8 +53,8 @@ type settings struct {
 // New returns a bulkhead of its own, outside of any registry, on the given clock.
 // It reports all mistakes in id, c and clk, each as a [policy.ConfigError].
 func New(id string, c Config, clk clock.Clock) (*Policy, error) {
-	if clk == nil {
-		return nil, &policy.ConfigError{Code: "R4C-ATR-003", Policy: kind, ID: id, Path: "clk", Got: "the clock is nil", Hint: "pass clock.System() or a clock.Manual"}
+	if err := setting.Clock(kind, id, clk); err != nil {
+		return nil, errors.Join(setting.ID(kind, id, "id"), err, setting.Named(c.Validate(), id))
 	}
 	return NewIn(scope.New(clk, nil), id, c)
 }

@@ -52,12 +52,8 @@ type Policy struct {
 // snapshots call it; it must not be empty, nor begin or end with space. The
 // error joins a [policy.ConfigError] for every mistake.
 func New(id string, c Config, clk clock.Clock) (*Policy, error) {
-	if clk == nil {
-		missing := &policy.ConfigError{
-			Code: codeRange, Policy: kind, ID: id, Path: "clock",
-			Got: "the argument clk is nil", Hint: "pass clock.System()",
-		}
-		return nil, errors.Join(setting.ID(kind, id, "id"), missing, setting.Named(c.Validate(), id))
+	if err := setting.Clock(kind, id, clk); err != nil {
+		return nil, errors.Join(setting.ID(kind, id, "id"), err, setting.Named(c.Validate(), id))
 	}
 	return NewIn(scope.New(clk, nil), id, c)
 }

@@ -96,7 +96,7 @@ func TestNewReportsEveryMistakeWithTheID(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %q %s", e.Code, e.ID, e.Path))
 	}
 	want := []string{
-		`R4C-ATR-004 " reports" id`, `R4C-ATR-003 " reports" clock`,
+		`R4C-ATR-004 " reports" id`, `R4C-ATR-003 " reports" clk`,
 		`R4C-ATR-003 " reports" minCalls`, `R4C-ATR-003 " reports" openFor`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

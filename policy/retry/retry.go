@@ -9,7 +9,6 @@ import (
 	"resilience4cata.dev/go/internal/callctx"
 	"resilience4cata.dev/go/internal/scope"
 	"resilience4cata.dev/go/internal/setting"
-	"resilience4cata.dev/go/policy"
 )
 
 // Policy is a retry: its settings, its budget and its counters. It is safe for
@@ -44,11 +43,8 @@ type settings struct {
 // New returns a retry that stands alone, on the given clock. It returns every
 // mistake in its arguments, joined, each a [*policy.ConfigError].
 func New(id string, c Config, clk clock.Clock) (*Policy, error) {
-	if clk == nil {
-		return nil, &policy.ConfigError{
-			Code: "R4C-ATR-003", Policy: policyName, ID: id, Path: "clk",
-			Got: "the clock is nil", Hint: "pass clock.System() or a clock.Manual",
-		}
+	if err := setting.Clock(policyName, id, clk); err != nil {
+		return nil, errors.Join(setting.ID(policyName, id, "id"), err, setting.Named(c.Validate(), id))
 	}
 	return NewIn(scope.New(clk, nil), id, c)
 }

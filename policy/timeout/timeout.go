@@ -11,7 +11,6 @@ import (
 	"resilience4cata.dev/go/internal/callctx"
 	"resilience4cata.dev/go/internal/scope"
 	"resilience4cata.dev/go/internal/setting"
-	"resilience4cata.dev/go/policy"
 )
 
 // Policy is one timeout. It is safe for concurrent use. Make it with [New]; the
@@ -30,11 +29,8 @@ type Policy struct {
 // New returns a timeout that stands alone, on the clock's own timers. It
 // returns an error that joins all mistakes in its arguments.
 func New(id string, c Config, clk clock.Clock) (*Policy, error) {
-	if clk == nil {
-		return nil, errors.Join(&policy.ConfigError{
-			Code: "R4C-ATR-003", Policy: kind, ID: id, Path: "clk",
-			Got: "the clock is nil", Hint: "pass clock.System() or a clock.Manual",
-		}, check(id, c))
+	if err := setting.Clock(kind, id, clk); err != nil {
+		return nil, errors.Join(err, check(id, c))
 	}
 	return NewIn(scope.New(clk, nil), id, c, false)
 }
