@@ -127,8 +127,7 @@ func (p *Policy) enterSlowly(ctx context.Context) (Permit, error) {
 	if wait, refused := g.refusal(now); refused {
 		return Permit{}, p.refuse(ctx, wait, now)
 	}
-	p.mu.Lock()
-	g, now = p.cur.Load(), p.scope.Now()
+	g, now = p.hold()
 	wait, refused := g.refusal(now)
 	var t Permit
 	if !refused {
@@ -147,6 +146,21 @@ func (p *Policy) enterSlowly(ctx context.Context) (Permit, error) {
 	p.announce()
 	told = true
 	return t, nil
+}
+
+// hold takes the lock and reads the clock: the user's code, perhaps, which does
+// not keep the lock if it panics.
+func (p *Policy) hold() (g *generation, now int64) {
+	p.mu.Lock()
+	read := false
+	defer func() {
+		if !read {
+			p.mu.Unlock()
+		}
+	}()
+	g, now = p.cur.Load(), p.scope.Now()
+	read = true
+	return g, now
 }
 
 // admit gives a permit of g, which does not refuse it, or of the half-open

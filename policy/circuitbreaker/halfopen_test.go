@@ -346,3 +346,32 @@ func TestOpenForAsLongAsADurationCanBeSaturates(t *testing.T) {
 		t.Errorf("Wait %v, want a long one", e.Wait)
 	}
 }
+
+// A clock is the user's code: one that panics takes neither the lock nor a probe
+// with it.
+func TestHalfOpen_X3_AClockThatPanicsTakesNothingWithIt(t *testing.T) {
+	clk := &between{Manual: clock.NewManual(epoch)}
+	p := must(t, clk, circuitbreaker.MinCalls(1), circuitbreaker.OpenFor(time.Second), circuitbreaker.HalfOpenCalls(1))
+	record(t, p, errE)
+	clk.Advance(time.Second)
+	for _, reads := range []int{1, 2} {
+		var broken func()
+		broken = func() {
+			if reads--; reads == 0 {
+				panic("no time")
+			}
+			clk.happens = broken
+		}
+		clk.happens = broken
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the clock did not panic")
+				}
+			}()
+			_, _ = p.Allow()
+		}()
+	}
+	allow(t, p).Success()
+	wantState(t, p, circuitbreaker.Closed)
+}

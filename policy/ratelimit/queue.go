@@ -15,6 +15,10 @@ import (
 // k of them the first is due when TAT-(k-1)·cost-fill has come, and the others
 // follow at intervals of cost. So the place of one who leaves is given back by
 // subtracting one cost, and nobody's due time has to be written down.
+//
+// Clocks are the user's code, and they are read and armed in here: deferred
+// functions give the lock back, and wake those who have their permits, also where
+// one panics.
 
 // lock seals the bucket and returns it.
 func (p *Policy) lock() *bucket {
@@ -33,6 +37,18 @@ func (p *Policy) unlock() {
 		p.current.Load().tat.Store(p.tat)
 	}
 	p.mu.Unlock()
+}
+
+// settle does something under the lock, and wakes those whose wait it has ended.
+// ours is as for [Policy.wake].
+func (p *Policy) settle(ours bool, do func(woken *batch)) {
+	var woken batch
+	p.lock()
+	defer func() {
+		p.unlock()
+		p.wake(&woken, ours)
+	}()
+	do(&woken)
 }
 
 // due is when the next permit is, in the bucket's time: for the first in the
@@ -106,9 +122,18 @@ type admission struct {
 // enter takes a permit for a call, or queues it if the wait ends by latest: by w
 // if that comes from EnterAsync, else by a waiter of its own.
 func (p *Policy) enter(ctx context.Context, latest int64, w *waitq.Waiter) (a admission) {
+	var woken batch
 	p.lock()
-	if p.closed {
+	returned := false
+	defer func() {
+		if !returned && a.waiter != nil && p.remove(a.waiter) { // no timer: nobody would come for it
+			p.tat -= p.current.Load().cost
+		}
 		p.unlock()
+		p.wake(&woken, false)
+	}()
+	if p.closed {
+		returned = true
 		return admission{err: scope.ErrClosed}
 	}
 	// Read under the lock: a reading that is older than what others have done
@@ -116,7 +141,6 @@ func (p *Policy) enter(ctx context.Context, latest int64, w *waitq.Waiter) (a ad
 	now := p.scope.Now()
 	shift := p.shift
 	b, at := p.locate(now)
-	var woken batch
 	if p.grant(b, at, &woken) || p.shift != shift {
 		p.arm(b, at)
 	}
@@ -139,8 +163,7 @@ func (p *Policy) enter(ctx context.Context, latest int64, w *waitq.Waiter) (a ad
 			}
 		}
 	}
-	p.unlock()
-	p.wake(&woken, false)
+	returned = true
 	return a
 }
 
@@ -234,14 +257,12 @@ func (p *Policy) arm(b *bucket, at int64) {
 
 // visit is the tick of those who wait in a foreign synctest bubble.
 func (p *Policy) visit() {
-	p.lock()
-	b, at := p.locate(p.scope.Now())
-	var woken batch
-	if p.grant(b, at, &woken) {
-		p.arm(b, at)
-	}
-	p.unlock()
-	p.wake(&woken, true)
+	p.settle(true, func(woken *batch) {
+		b, at := p.locate(p.scope.Now())
+		if p.grant(b, at, woken) {
+			p.arm(b, at)
+		}
+	})
 }
 
 // disarm takes the timer back.
@@ -255,33 +276,28 @@ func (p *Policy) disarm() {
 
 // tick is the timer: the first in the queue is due.
 func (p *Policy) tick(armed uint64) {
-	p.lock()
-	if armed != p.armed {
-		p.unlock()
-		return
-	}
-	p.timer = nil
-	b, at := p.locate(p.scope.Now())
-	var woken batch
-	p.grant(b, at, &woken)
-	p.arm(b, at) // also if nobody was due: the clock may have gone back
-	p.unlock()
-	p.wake(&woken, true)
+	p.settle(true, func(woken *batch) {
+		if armed != p.armed {
+			return
+		}
+		p.timer = nil
+		b, at := p.locate(p.scope.Now())
+		p.grant(b, at, woken)
+		p.arm(b, at) // also if nobody was due: the clock may have gone back
+	})
 }
 
 // close refuses everybody who waits, now and from now on.
 func (p *Policy) close() {
-	p.lock()
-	p.closed = true
-	var woken batch
-	for w := p.queue.Front(); w != nil; w = p.queue.Front() {
-		tell := p.async[w]
-		p.remove(w)
-		if w.Refuse(scope.ErrClosed) {
-			woken.add(w, tell)
+	p.settle(false, func(woken *batch) {
+		p.closed = true
+		for w := p.queue.Front(); w != nil; w = p.queue.Front() {
+			tell := p.async[w]
+			p.remove(w)
+			if w.Refuse(scope.ErrClosed) {
+				woken.add(w, tell)
+			}
 		}
-	}
-	p.disarm()
-	p.unlock()
-	p.wake(&woken, false)
+		p.disarm()
+	})
 }

@@ -209,6 +209,7 @@ func (p *Policy) Leave(w *waitq.Waiter) bool {
 		return false
 	}
 	b := p.lock()
+	defer p.unlock()
 	// Unless a grant or a change of the rate has passed over it in between. The
 	// first in the queue is due at the same instant, whoever it is: its timer
 	// stays, unless nobody is left.
@@ -218,7 +219,6 @@ func (p *Policy) Leave(w *waitq.Waiter) bool {
 			p.disarm()
 		}
 	}
-	p.unlock()
 	return true
 }
 

@@ -8,17 +8,14 @@ import (
 // change replaces the settings by what edit makes of the current ones, under
 // the lock, so that two changes do not lose each other's fields.
 func (p *Policy) change(edit func(Config) Config) error {
-	old := p.lock()
-	c := edit(*old.config)
-	if err := c.Validate(); err != nil {
-		p.unlock()
-		return setting.Named(err, p.id)
-	}
-	var woken batch
-	p.replan(&c, &woken)
-	p.unlock()
-	p.wake(&woken, false)
-	return nil
+	var err error
+	p.settle(false, func(woken *batch) {
+		c := edit(*p.current.Load().config)
+		if err = setting.Named(c.Validate(), p.id); err == nil {
+			p.replan(&c, woken)
+		}
+	})
+	return err
 }
 
 // replan puts a bucket with the settings c in the place of the current one and
