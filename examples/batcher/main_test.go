@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,25 +17,29 @@ import (
 	"resilience4cata.dev/go/registry"
 )
 
+// In a bubble: the machine may be as slow as it likes.
 func TestProgram_SaysWhatHappened(t *testing.T) {
-	var out bytes.Buffer
-	if err := run(t.Context(), &out); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"10 answered, 0 timed out, 0 refused, 0 failed",
-		"0 answered, 4 timed out, 0 refused, 0 failed",
-		"15 answered, 0 timed out, 15 refused, 0 failed",
-		"InFlight:0",
-		"0 in use",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the output lacks %q", want)
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		if err := run(t.Context(), &out); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if t.Failed() {
-		t.Log(out.String())
-	}
+		for _, want := range []string{
+			"10 answered, 0 timed out, 0 refused, 0 failed",
+			"requests: 3",
+			"0 answered, 4 timed out, 0 refused, 0 failed",
+			"15 answered, 0 timed out, 15 refused, 0 failed",
+			"InFlight:0",
+			"0 in use",
+		} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("the output lacks %q", want)
+			}
+		}
+		if t.Failed() {
+			t.Log(out.String())
+		}
+	})
 }
 
 // bench is a batcher on a manual clock whose flushes the test sees and answers.

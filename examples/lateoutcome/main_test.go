@@ -6,17 +6,21 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 // Whoever waits gets a timeout, and what the work did is a fact of its own: the
-// expectations are about order and ends, and none is about time.
+// expectations are about order and ends, and none is about time. In a bubble, so
+// that the bound of the whole program is none for a slow machine.
 func TestLab_PrintsOneObjectWithBothEvents(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), &out); err != nil {
-		t.Fatal(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		if err := run(t.Context(), &out); err != nil {
+			t.Fatal(err)
+		}
+	})
 	dec := json.NewDecoder(&out)
 	dec.DisallowUnknownFields()
 	var got report

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -9,7 +10,7 @@ import (
 	"time"
 )
 
-// backend is the dependency: a real server on loopback.
+// backend is the dependency: a real server, on loopback as a rule.
 type backend struct {
 	url     string
 	server  *httptest.Server
@@ -20,7 +21,7 @@ type backend struct {
 	peak    atomic.Int32
 }
 
-func startBackend() *backend {
+func startBackend(listener net.Listener) *backend {
 	b := &backend{gate: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/fast", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "fast report") })
@@ -52,7 +53,8 @@ func startBackend() *backend {
 		time.Sleep(30 * time.Millisecond)
 		_, _ = fmt.Fprint(w, "busy report")
 	})
-	b.server = httptest.NewServer(mux)
+	b.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}}
+	b.server.Start()
 	b.url = b.server.URL
 	return b
 }

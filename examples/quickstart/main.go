@@ -9,21 +9,28 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
+	"net/http"
 	"os"
 )
 
 func main() {
-	if err := run(context.Background(), os.Stdout); err != nil {
+	listener, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := run(context.Background(), os.Stdout, listener, &http.Transport{}); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// run is the whole program, for its test as well.
-func run(ctx context.Context, out io.Writer) error {
-	backend := startBackend()
+// run is the whole program, for its test as well. The server listens at listener,
+// and transport leads there.
+func run(ctx context.Context, out io.Writer, listener net.Listener, transport *http.Transport) error {
+	backend := startBackend(listener)
 	defer backend.close()
 
-	s, err := newService(backend.url)
+	s, err := newService(backend.url, transport)
 	if err != nil {
 		return err
 	}

@@ -37,12 +37,12 @@ type service struct {
 	guarded *pipeline.Pipeline[string] // a breaker, and a fallback around it
 }
 
-func newService(url string) (*service, error) {
+func newService(url string, transport *http.Transport) (*service, error) {
 	reg, err := registry.New()
 	if err != nil {
 		return nil, err
 	}
-	s := &service{url: url, client: &http.Client{Transport: &http.Transport{}}, reg: reg}
+	s := &service{url: url, client: &http.Client{Transport: transport}, reg: reg}
 	var errs []error
 	build := func(b *pipeline.Builder[string]) *pipeline.Pipeline[string] {
 		p, err := b.Build()
@@ -125,10 +125,10 @@ func (s *service) futures(ctx context.Context, say sayFunc) {
 func (s *service) stages(ctx context.Context, say sayFunc) {
 	say("3. ExecuteFuture: a stage that somebody else completes, without a goroutine per call")
 	acks := make(chan *pipeline.Promise[string], 2)
-	told := make(chan struct{})
+	told := make(chan struct{}, 2)
 	send := func(context.Context) *pipeline.Future[string] {
 		p := pipeline.NewPromise[string]()
-		p.OnCancel(func() { close(told) })
+		p.OnCancel(func() { told <- struct{}{} })
 		acks <- p
 		return p.Future()
 	}
@@ -222,7 +222,7 @@ func (s *service) abandoned() (n int64) {
 // snapshot waits until nothing is in flight or abandoned, and prints the
 // registry's snapshot, as a health endpoint would show it.
 func (s *service) snapshot(ctx context.Context, out io.Writer, say sayFunc) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // not so long, unless something is wrong
 	defer cancel()
 	if err := s.reg.Drain(ctx); err != nil {
 		return fmt.Errorf("drain: %w", err)

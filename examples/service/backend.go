@@ -18,18 +18,14 @@ type backend struct {
 	flaky  atomic.Int32
 }
 
-func startBackend() (*backend, error) {
-	listener, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		return nil, err
-	}
+func startBackend(listener net.Listener) *backend {
 	b := &backend{url: "http://" + listener.Addr().String(), served: make(chan struct{})}
-	b.server = &http.Server{Handler: b, ReadHeaderTimeout: time.Second}
+	b.server = &http.Server{Handler: b, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		defer close(b.served)
 		_ = b.server.Serve(listener)
 	}()
-	return b, nil
+	return b
 }
 
 // ServeHTTP answers by the name of the report.

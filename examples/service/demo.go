@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,57 +23,101 @@ import (
 //go:embed resilience.yaml
 var limits string
 
-// visitor drives a running service over loopback, from the outside.
+// surroundings are what a service and its visitor stand in: those of a process, or
+// those that a test makes.
+type surroundings struct {
+	listen func() (net.Listener, *http.Transport, error) // a place, and the way there
+	hup    chan os.Signal
+	raise  func() error // makes a signal come out of hup
+}
+
+// loopback are the surroundings of a process to which signals come in hup.
+func loopback(hup chan os.Signal) surroundings {
+	return surroundings{
+		listen: func() (net.Listener, *http.Transport, error) {
+			listener, err := net.Listen("tcp", "localhost:0")
+			return listener, &http.Transport{}, err
+		},
+		hup: hup,
+		raise: func() error {
+			self, err := os.FindProcess(os.Getpid())
+			if err != nil {
+				return err
+			}
+			return self.Signal(syscall.SIGHUP)
+		},
+	}
+}
+
+// visitor drives a running service from the outside.
 type visitor struct {
 	out      io.Writer
 	service  *service
 	client   *http.Client
+	raise    func() error
 	reloaded chan error
+}
+
+// visit starts a backend and a service whose configuration is a copy in dir, and
+// returns a visitor who may rewrite that. The function ends both.
+func visit(ctx context.Context, out io.Writer, dir string, in surroundings) (v *visitor, end func() error, err error) {
+	path := filepath.Join(dir, "resilience.yaml")
+	if err := os.WriteFile(path, []byte(limits), 0o600); err != nil {
+		return nil, nil, err
+	}
+	behind, toBackend, err := in.listen()
+	if err != nil {
+		return nil, nil, err
+	}
+	b := startBackend(behind)
+	listener, toService, err := in.listen()
+	if err != nil {
+		b.close()
+		return nil, nil, err
+	}
+	v = &visitor{out: out, client: &http.Client{Transport: toService}, raise: in.raise, reloaded: make(chan error, 1)}
+	v.service, err = newService(options{
+		listener: listener, transport: toBackend, config: path, backend: b.url,
+		log: slog.New(slog.DiscardHandler), hup: in.hup, reloaded: func(err error) { v.reloaded <- err },
+	})
+	if err != nil {
+		b.close()
+		return nil, nil, errors.Join(err, listener.Close())
+	}
+	serving, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- v.service.serve(serving) }()
+	return v, func() error {
+		defer b.close()
+		v.client.CloseIdleConnections()
+		stop() // as SIGTERM does
+		return <-ended
+	}, nil
 }
 
 // demo starts a service, visits it, and ends it. Its configuration is a copy, which
 // the demo rewrites.
-func demo(ctx context.Context, out io.Writer) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
+func demo(ctx context.Context, out io.Writer, in surroundings) (err error) {
 	dir, err := os.MkdirTemp("", "service")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	path := filepath.Join(dir, "resilience.yaml")
-	if err := os.WriteFile(path, []byte(limits), 0o600); err != nil {
-		return err
-	}
-	b, err := startBackend()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // not so long, unless something is wrong
+	defer cancel()
+	v, end, err := visit(ctx, out, dir, in)
 	if err != nil {
 		return err
 	}
-	defer b.close()
-
-	v := &visitor{out: out, client: &http.Client{Transport: &http.Transport{}}, reloaded: make(chan error, 1)}
-	defer v.client.CloseIdleConnections()
-	v.service, err = newService(options{
-		addr: "localhost:0", config: path, backend: b.url,
-		log: slog.New(slog.DiscardHandler), reloaded: func(err error) { v.reloaded <- err },
-	})
-	if err != nil {
-		return err
-	}
-	serving, end := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- v.service.serve(serving) }()
-
-	err = v.visit(ctx)
-	end() // as SIGTERM does
-	err = errors.Join(err, <-ended)
+	err = v.look(ctx)
+	err = errors.Join(err, end())
 	v.say("5. After the end: %+v", v.service.reg.Snapshot().Pipelines[0].Calls)
 	return err
 }
 
 func (v *visitor) say(format string, args ...any) { _, _ = fmt.Fprintf(v.out, format+"\n", args...) }
 
-func (v *visitor) visit(ctx context.Context) error {
+func (v *visitor) look(ctx context.Context) error {
 	v.say("1. Reports")
 	for _, id := range []string{"r-1", "flaky", "missing", "broken", "slow"} {
 		code, body, err := v.get(ctx, "/reports/"+id)
@@ -118,8 +163,8 @@ func (v *visitor) visit(ctx context.Context) error {
 	return nil
 }
 
-// reload replaces the file in one step, sends this process the signal, and returns
-// what became of it.
+// reload replaces the file in one step, raises the signal, and returns what became
+// of it.
 func (v *visitor) reload(ctx context.Context, text string) error {
 	path := v.service.config
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
@@ -128,11 +173,7 @@ func (v *visitor) reload(ctx context.Context, text string) error {
 	if err := os.Rename(path+".new", path); err != nil {
 		return err
 	}
-	self, err := os.FindProcess(os.Getpid())
-	if err != nil {
-		return err
-	}
-	if err := self.Signal(syscall.SIGHUP); err != nil {
+	if err := v.raise(); err != nil {
 		return err
 	}
 	select {

@@ -22,10 +22,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"io"
 	"log"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -50,20 +53,30 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	// From here on the signal is a request and does not end the process any more.
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
 	if *self {
-		return demo(ctx, out)
+		return demo(ctx, out, loopback(hup))
 	}
 
-	b, err := startBackend()
+	behind, err := net.Listen("tcp", "localhost:0")
 	if err != nil {
 		return err
 	}
+	b := startBackend(behind)
 	defer b.close()
-	s, err := newService(options{
-		addr: *addr, config: *path, backend: b.url, log: slog.New(slog.NewTextHandler(out, nil)),
-	})
+	listener, err := net.Listen("tcp", *addr)
 	if err != nil {
 		return err
+	}
+	s, err := newService(options{
+		listener: listener, transport: &http.Transport{MaxIdleConnsPerHost: 32},
+		config: *path, backend: b.url, log: slog.New(slog.NewTextHandler(out, nil)), hup: hup,
+	})
+	if err != nil {
+		return errors.Join(err, listener.Close())
 	}
 	return s.serve(ctx)
 }

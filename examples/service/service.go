@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"resilience4cata.dev/go/pipeline"
@@ -26,11 +24,13 @@ const grace = 5 * time.Second
 
 // options are what a service is made of.
 type options struct {
-	addr     string // where it listens; port 0: any free one
-	config   string // path of the configuration file
-	backend  string // URL of the service that makes the reports
-	log      *slog.Logger
-	reloaded func(error) // if set, called after each reload, with what Reload said
+	listener  net.Listener    // where requests come in
+	transport *http.Transport // how the backend is reached
+	config    string          // path of the configuration file
+	backend   string          // URL of the service that makes the reports
+	log       *slog.Logger
+	hup       <-chan os.Signal // each one asks for a reload
+	reloaded  func(error)      // if set, called after each reload, with what Reload said
 }
 
 // service holds what lives as long as the process: the listener, the registry,
@@ -38,15 +38,13 @@ type options struct {
 // here and not in a handler.
 type service struct {
 	options
-	listener net.Listener
-	reg      *registry.Registry
-	client   *http.Client
-	reports  *pipeline.Pipeline[string]
-	hup      chan os.Signal
+	reg     *registry.Registry
+	client  *http.Client
+	reports *pipeline.Pipeline[string]
 }
 
-// newService reads the configuration and listens. Mistakes in the file are
-// reported before the first request comes in, all of them.
+// newService reads the configuration. Mistakes in the file are reported before
+// the first request comes in, all of them.
 func newService(o options) (*service, error) {
 	cfg, err := load(o.config)
 	if err != nil {
@@ -68,22 +66,7 @@ func newService(o options) (*service, error) {
 	for _, f := range reg.Check() { // settings that contradict each other
 		o.log.Warn("configuration", "finding", f)
 	}
-	listener, err := net.Listen("tcp", o.addr)
-	if err != nil {
-		return nil, err
-	}
-
-	s := &service{
-		options:  o,
-		listener: listener,
-		reg:      reg,
-		client:   &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}},
-		reports:  reports,
-		hup:      make(chan os.Signal, 1),
-	}
-	// From here on the signal is a request and does not end the process any more.
-	signal.Notify(s.hup, syscall.SIGHUP)
-	return s, nil
+	return &service{options: o, reg: reg, client: &http.Client{Transport: o.transport}, reports: reports}, nil
 }
 
 // load reads the file, with the values that the environment sets instead.
@@ -101,12 +84,11 @@ func (s *service) url() string { return "http://" + s.listener.Addr().String() }
 // serve answers requests until ctx ends, and returns when everything has ended.
 func (s *service) serve(ctx context.Context) error {
 	defer s.client.CloseIdleConnections()
-	defer signal.Stop(s.hup)
 
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /reports/{id}", s.report)
 	mux.Handle("/healthz", health.Handler(s.reg))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(s.listener) }()
 	s.log.Info("serving", "url", s.url(), "pipeline", s.reports)

@@ -70,7 +70,8 @@ var Rules = []Rule{
 
 	{Package: "bench", May: public},
 	{Package: "examples/*", May: public},
-	{Package: "docs"}, // pages, and the tests that their code comes from
+	{Package: "examples/internal/*"}, // what the tests of examples share
+	{Package: "docs"},                // pages, and the tests that their code comes from
 }
 
 // ruleFor finds the row of the package in folder dir.
