@@ -1,6 +1,7 @@
 package wheel_test
 
 import (
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -115,7 +116,8 @@ func TestWheel_X2_ABubblesTimeIsNeverTaken(t *testing.T) { // T-5
 	}
 	for _, limit := range []time.Duration{5 * time.Millisecond, 40 * time.Millisecond} {
 		for !w.Ticking() { // a ticking wheel counts on its own time most
-			arm(w, new(call), time.Minute).finish()
+			w.WantTicks()
+			runtime.Gosched()
 		}
 		fire := make(chan struct{})
 		began := time.Now()

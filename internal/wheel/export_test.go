@@ -18,6 +18,13 @@ func (w *Wheel[E, P]) Spawn(f func(func())) { w.spawn, w.finally = f, f }
 // TickNow runs a tick out of turn.
 func (w *Wheel[E, P]) TickNow() { w.enter() }
 
+// WantTicks is what many arms at once do.
+func (w *Wheel[E, P]) WantTicks() {
+	if w.want.CompareAndSwap(false, true) {
+		w.rouse()
+	}
+}
+
 // CountNow makes the next tick begin a census.
 func (w *Wheel[E, P]) CountNow() { w.tick.countAt = 0 }
 

@@ -16,12 +16,14 @@ func TestManyEntriesFromOneGoroutine(t *testing.T) {
 	for _, n := range []int{64, 200_000} {
 		_, w := newWorld()
 		l := w.Level(int64(30 * time.Second))
+		arm(w, new(call), 30*time.Second).finish()
+		least := l.Slots() // a block a processor
 		calls := make([]*call, n)
 		for i := range calls {
 			calls[i] = arm(w, new(call), 30*time.Second)
 		}
-		if got := l.Slots(); got > 22*n {
-			t.Errorf("%d entries take %d slots", n, got)
+		if got := l.Slots(); got > max(22*n, least) {
+			t.Errorf("%d entries take %d slots, none take %d", n, got, least)
 		}
 		if n == 64 && l.Segments() != 1 {
 			t.Errorf("64 entries take %d segments", l.Segments())
@@ -157,15 +159,15 @@ func TestNoEntryIsLostWhileSegmentsAreDropped(t *testing.T) {
 		})
 	}
 	drops, most := 0, 0
-	for end := time.Now().Add(time.Second); time.Now().Before(end); {
+	for began := time.Now(); time.Since(began) < time.Second || drops == 0 && time.Since(began) < time.Minute; {
 		for _, blocks := range []int{16, 4, 64, 4} {
-			before := l.Segments()
 			l.Replace(blocks)
+			before := l.Segments()
 			w.Count()
-			if l.Segments() <= before {
+			if l.Segments() < before {
 				drops++
 			}
-			most = max(most, l.Segments())
+			most = max(most, before)
 		}
 		runtime.Gosched()
 	}

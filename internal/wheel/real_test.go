@@ -13,7 +13,7 @@ import (
 // nothing is early is certain; how late things are depends on the machine, so
 // the bound here is only against losing them.
 func TestNeverEarlyOnRealClock(t *testing.T) { // T-5
-	for _, load := range []int{0, 4 * runtime.GOMAXPROCS(0)} {
+	for _, load := range []int{0, 4 * min(runtime.GOMAXPROCS(0), runtime.NumCPU())} {
 		var stop atomic.Bool
 		var burners sync.WaitGroup
 		for range load {
@@ -34,7 +34,7 @@ func TestNeverEarlyOnRealClock(t *testing.T) { // T-5
 		for range 4 {
 			wg.Go(func() {
 				fire := make(chan int64, 1)
-				for time.Now().Before(end) {
+				for round := 0; round == 0 || time.Now().Before(end); round++ {
 					for range rand.IntN(60) {
 						arm(w, new(call), time.Second).finish()
 					}
@@ -68,7 +68,7 @@ func TestNeverEarlyOnRealClock(t *testing.T) { // T-5
 		if early.Load() != 0 {
 			t.Errorf("load %d: %d of %d early", load, early.Load(), n.Load())
 		}
-		if time.Duration(worst.Load()) > 2*time.Second {
+		if time.Duration(worst.Load()) > time.Minute {
 			t.Errorf("load %d: up to %v late", load, time.Duration(worst.Load()))
 		}
 	}
