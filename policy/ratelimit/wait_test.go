@@ -380,7 +380,7 @@ func TestField_RL08_WaitsAreSaneOnTheRealClock(t *testing.T) {
 				case retryAfter(t, err) <= 0:
 					t.Errorf("%v", err)
 				}
-				if took := clk.Now().Sub(before); took > 2*time.Second {
+				if took := clk.Now().Sub(before); took > time.Minute {
 					t.Errorf("a call took %s", took)
 				}
 			}
