@@ -275,7 +275,7 @@ func (c *caller) await(ctx context.Context, call *call, f *pipeline.Future[*item
 			// Something else may have: then the future itself has ended, or does so now.
 			select {
 			case <-f.Done():
-			case <-time.After(10 * time.Second):
+			case <-time.After(patience):
 				c.r.broken.report("%s: the end of a view reached the work", call.line.id)
 			}
 		}

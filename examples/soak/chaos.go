@@ -28,12 +28,10 @@ func every(ctx context.Context, rnd *rand.Rand, d time.Duration, f func()) {
 }
 
 // setting marks a change of the settings for those who compare two snapshots.
-// Both who change something may do so at once: then it is odd for a while, or even
-// and higher.
 func (r *round) setting(change func()) {
-	r.change.Add(1)
+	r.begun.Add(1)
 	change()
-	r.change.Add(1)
+	r.ended.Add(1)
 }
 
 // changeSettings reloads, now and then with a file that has a mistake.

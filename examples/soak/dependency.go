@@ -26,7 +26,7 @@ var modeNames = [...]string{quick: "quick", slow: "slow", stuck: "stuck", refusi
 
 func (m mode) String() string { return modeNames[m] }
 
-// dependency is a real HTTP server on loopback, always at the same address.
+// dependency is a real HTTP server on loopback, at the same address if it can.
 type dependency struct {
 	addr   string
 	client *http.Client
@@ -40,18 +40,24 @@ type dependency struct {
 
 func startDependency() (*dependency, error) {
 	d := &dependency{
-		addr: "localhost:0",
+		addr: anywhere,
 		// A connection that the kernel drops when too many come at once is tried again
 		// after 1, 3, 7 and 15 seconds: nothing that is to end may wait for that.
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: patience / 3},
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 5 * time.Second},
 		turned: make(chan struct{}),
 	}
 	return d, d.listen()
 }
 
+// anywhere is a port that is free.
+const anywhere = "localhost:0"
+
 // listen starts a server; d.mu is held, or d is new.
 func (d *dependency) listen() error {
 	listener, err := net.Listen("tcp", d.addr)
+	if err != nil { // another program has got the port meanwhile
+		listener, err = net.Listen("tcp", anywhere)
+	}
 	if err != nil {
 		return err
 	}

@@ -133,10 +133,10 @@ func measure() size {
 	return size{runtime.NumGoroutine(), m.HeapAlloc}
 }
 
-// settle measures until it is no more than it was, for five seconds at most: a
-// closed connection's goroutines need a moment.
+// settle measures until it is no more than it was: a closed connection's
+// goroutines need a moment.
 func settle(before size) size {
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		after := measure()
 		if after.goroutines <= before.goroutines && after.heap <= before.heap+heapSlack || time.Now().After(end) {
 			return after

@@ -14,8 +14,9 @@ import (
 	"resilience4cata.dev/go/registry"
 )
 
-// patience is how long anything may take that has to end.
-const patience = 15 * time.Second
+// patience is how long anything may take that has to end: nobody waits so long
+// unless it does not end at all, however slow the machine is.
+const patience = time.Minute
 
 // line is a pipeline, and what its callers saw of it.
 type line struct {
@@ -36,11 +37,12 @@ type round struct {
 	broken *broken
 	ledger *ledger
 	reg    *registry.Registry
-	begun  time.Time // before reg was made
+	since  time.Time // before reg was made
 	lines  []*line
 	inPool gauge
 	ctx    context.Context //nolint:containedctx // that of all calls of the round
-	change atomic.Uint64   // odd while settings change
+	begun  atomic.Uint64   // changes of settings that have begun
+	ended  atomic.Uint64   // and those that are over
 	rates  atomic.Int64    // changes of rates
 	did    deedsOfChaos
 
@@ -64,7 +66,7 @@ func (g *gauge) enter() {
 func (g *gauge) leave() { g.now.Add(-1) }
 
 func newRound(p plan, number uint64, dep *dependency, b *broken) (*round, error) {
-	r := &round{number: number, plan: p, dep: dep, broken: b, ledger: &ledger{broken: b}, permits: make(map[string]float64), begun: time.Now()}
+	r := &round{number: number, plan: p, dep: dep, broken: b, ledger: &ledger{broken: b}, permits: make(map[string]float64), since: time.Now()}
 	cfg, err := settings(r.rand(0))
 	if err != nil {
 		return nil, err

@@ -18,22 +18,22 @@ import (
 type view struct {
 	registry.Snapshot
 	from, to time.Time
-	change   uint64
-	rates    int64 // changes of rates that had begun
-	steady   bool  // no setting changed while it was taken
+	begun    uint64 // changes of settings that had begun
+	rates    int64  // changes of rates that had begun
+	steady   bool   // no setting was being changed while it was taken
 }
 
-// watch takes a snapshot a hundred times a second and compares each with the one
-// before.
+// watch takes a snapshot a hundred times a second, and one at the end, and
+// compares each with the one before.
 func (r *round) watch(ctx context.Context) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	old := r.look()
-	for {
+	for last := false; !last; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return
+			last = true
 		}
 		now := r.look()
 		r.compare(old, now)
@@ -48,15 +48,18 @@ func (r *round) watch(ctx context.Context) {
 }
 
 func (r *round) look() view {
-	before, from := r.change.Load(), time.Now()
+	// First those that are over: if as many have begun a moment later, none was
+	// under way, and none was until the end if there are no more by then.
+	ended := r.ended.Load()
+	before, from := r.begun.Load(), time.Now()
 	s := r.reg.Snapshot()
-	to, after := time.Now(), r.change.Load()
-	return view{s, from, to, after, r.rates.Load(), before == after && after%2 == 0}
+	to, after := time.Now(), r.begun.Load()
+	return view{s, from, to, after, r.rates.Load(), ended == before && before == after}
 }
 
 // compare holds rule S-2 against two snapshots.
 func (r *round) compare(old, now view) {
-	same := old.steady && now.steady && old.change == now.change
+	same := old.steady && now.steady && old.begun == now.begun
 	pairs(old.Pipelines, now.Pipelines, func(p registry.PipelineSnapshot) string { return p.ID }, r.comparePipeline)
 	pairs(old.Bulkheads, now.Bulkheads, func(b bulkhead.Snapshot) string { return b.ID },
 		func(a, b bulkhead.Snapshot) { r.compareBulkhead(a, b, same) })
@@ -143,7 +146,7 @@ func (r *round) countPermits(old, now view, a, b ratelimit.Snapshot) {
 	most, ok := r.permits[b.ID]
 	from, rates := old.from, old.rates
 	if !ok {
-		most, from, rates = mostBurst+1, r.begun, 0
+		most, from, rates = mostBurst+1, r.since, 0
 	}
 	perSecond := max(float64(a.Config.Limit)/a.Config.Period.Seconds(), float64(b.Config.Limit)/b.Config.Period.Seconds())
 	changes := now.rates - rates
