@@ -3,6 +3,7 @@ package clock_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -107,6 +108,7 @@ func TestManualNow_K4_NeverGoesBack(t *testing.T) {
 					return
 				}
 				last = now
+				runtime.Gosched()
 			}
 		})
 	}
