@@ -64,7 +64,7 @@ var Rules = []Rule{
 	}},
 	{Package: "internal/stack", May: slices.Concat([]string{"clock"}, policies, engine)},
 	{Package: "internal/conform", May: slices.Concat(public, engine), Modules: []string{goleak, cmp}}, // a test suite
-	{Package: "internal/testkit"}, // what tests share
+	{Package: "internal/testkit", May: []string{"clock", "policy"}},                                   // what tests share
 	{Package: "internal/arch"},
 	{Package: "internal/readme"},
 
