@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"resilience4cata.dev/go/internal/callctx"
+	"resilience4cata.dev/go/internal/testkit"
 )
 
 // A caller's context that panics when asked has not ended, as far as our deadline
@@ -161,7 +162,7 @@ func TestForeignParentThatEndsUsWhileWeRegister(t *testing.T) {
 }
 
 func TestForeignParentWhoseDoneDoesNotReturn(t *testing.T) {
-	for name, leave := range map[string]func(){"panic": func() { panic("Done is broken") }, "Goexit": runtime.Goexit} {
+	for _, leave := range testkit.Leaving {
 		var broken atomic.Bool
 		p := &fakeParent{Context: t.Context(), done: func() <-chan struct{} {
 			if broken.Load() {
@@ -171,14 +172,7 @@ func TestForeignParentWhoseDoneDoesNotReturn(t *testing.T) {
 		}}
 		c, s := arm(p, newPlan())
 		broken.Store(true)
-		left := make(chan bool)
-		go func() {
-			defer close(left)
-			defer func() { _ = recover() }()
-			c.Done()
-			t.Errorf("%s: it has gone on", name)
-		}()
-		<-left
+		testkit.Survive(t, func() { c.Done() })
 		broken.Store(false)
 		c.WheelExpire(s)
 		check(t, c, context.DeadlineExceeded, errOurs)

@@ -12,6 +12,7 @@ import (
 	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/callctx"
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/internal/waitq"
 )
 
@@ -103,19 +104,15 @@ func TestForeignBubble_X2_AnOldOneIsForeign(t *testing.T) {
 	checkQuiet(t, s)
 }
 
-// inAnother runs f in a bubble of its own, from another one.
-func inAnother(t *testing.T) (run func(f func())) {
-	t.Helper()
-	out := outside(t)
-	return func(f func()) { out(func() { synctest.Test(t, func(*testing.T) { f() }) }) }
-}
-
 // A scope is closed, or a waiter is settled, outside or in another bubble. All of
 // these end the process if a channel or a timer is touched.
 func TestForeignBubble_X2_TwoBubbles(t *testing.T) {
-	for where, runner := range map[string]func(*testing.T) func(func()){"outside": outside, "in another": inAnother} {
+	for _, where := range []string{"outside", "in another"} {
 		t.Run(where, func(t *testing.T) {
-			run := runner(t)
+			run := testkit.Outside(t)
+			if out := run; where == "in another" {
+				run = func(f func()) { out(func() { synctest.Test(t, func(*testing.T) { f() }) }) }
+			}
 			s := scope.New(nil, nil)
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()

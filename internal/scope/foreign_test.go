@@ -11,6 +11,7 @@ import (
 
 	"resilience4cata.dev/go/internal/callctx"
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/testkit"
 )
 
 // In these tests the scope was made outside of the synctest bubble in which it is
@@ -251,27 +252,13 @@ func busy() {
 	}
 }
 
-// outside runs each f that is sent on a goroutine outside of the bubble.
-func outside(t *testing.T) (run func(f func())) {
-	t.Helper()
-	work, done := make(chan func()), make(chan bool)
-	go func() {
-		for f := range work {
-			f()
-			done <- true
-		}
-	}()
-	t.Cleanup(func() { close(work) })
-	return func(f func()) { work <- f; <-done }
-}
-
 // A registry is closed outside, or the caller's context ends there, while a call
 // in the bubble has a channel of the bubble.
 func TestForeignBubble_X2_EndsFromOutside(t *testing.T) {
 	end := callctx.NewEnd(context.Canceled, scope.ErrClosed)
 	for _, how := range []string{"cancel", "parent"} {
 		t.Run(how, func(t *testing.T) {
-			run := outside(t)
+			run := testkit.Outside(t)
 			foreign(t, func(b *bubble) {
 				t, s := b.t, b.s
 				for _, last := range []string{"Done", "Finish"} {
@@ -361,7 +348,7 @@ func TestForeignBubble_X2_ACallFromOutsideLooksInside(t *testing.T) {
 }
 
 func TestForeignBubble_X2_SleepEndsByItselfWhenClosedOutside(t *testing.T) {
-	run := outside(t)
+	run := testkit.Outside(t)
 	s := scope.New(nil, nil)
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

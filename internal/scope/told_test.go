@@ -11,20 +11,13 @@ import (
 	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/callctx"
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/testkit"
 )
-
-// doneOnly is a careless fake: it is done and has no error.
-type doneOnly struct {
-	context.Context
-	done chan struct{}
-}
-
-func (d doneOnly) Done() <-chan struct{} { return d.done }
 
 // A nil error would read as granted.
 func TestWait_AContextThatIsDoneWithoutAnErrorHasEnded(t *testing.T) { // O-5, T-10
-	ctx := doneOnly{t.Context(), make(chan struct{})}
-	close(ctx.done)
+	ctx := testkit.Careless{Context: t.Context(), Ended: make(chan struct{})}
+	close(ctx.Ended)
 	s := scope.New(nil, nil)
 	ready := make(chan struct{})
 	if err := s.Wait(ctx, ready); err != context.Canceled { //nolint:errorlint // that very value
@@ -159,10 +152,10 @@ func TestNested_T10_TheOuterOneComesFirst(t *testing.T) {
 // A clock that ends the context while it arms the timer finds no lock held, and
 // the timer that it returns is stopped.
 func TestArm_X3_TheClockMayEndTheContextInAfterFunc(t *testing.T) {
-	clk := &moving{Manual: clock.NewManual(start)}
+	clk := &testkit.HookedClock{Manual: clock.NewManual(start)}
 	s := scope.New(clk, nil)
 	c := callctx.New(t.Context(), s.NewPlan(limit, errLimit, false))
-	clk.moved = func() { c.Cancel(callctx.Canceled) }
+	clk.AfterTimer = func(time.Duration) { c.Cancel(callctx.Canceled) }
 	armed := make(chan struct{})
 	go func() { s.Arm(c, nil); close(armed) }()
 	select {
@@ -173,15 +166,4 @@ func TestArm_X3_TheClockMayEndTheContextInAfterFunc(t *testing.T) {
 	if c.Finish() != callctx.Cancelled || clk.Pending() != 0 || s.Pending() != 0 {
 		t.Errorf("Err %v, %d timers, %d pending", c.Err(), clk.Pending(), s.Pending())
 	}
-}
-
-type moving struct {
-	*clock.Manual
-	moved func()
-}
-
-func (c *moving) AfterFunc(d time.Duration, f func()) clock.Timer {
-	t := c.Manual.AfterFunc(d, f)
-	c.moved()
-	return t
 }

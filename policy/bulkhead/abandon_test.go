@@ -1,35 +1,15 @@
 package bulkhead_test
 
 import (
-	"context"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/internal/waitq"
 	"resilience4cata.dev/go/policy/bulkhead"
 )
-
-// leaving are the ways in which foreign code does not come back.
-var leaving = map[string]func(){
-	"panic":  func() { panic("on purpose") },
-	"Goexit": runtime.Goexit,
-}
-
-// survive calls f, which does not return, on a goroutine of its own.
-func survive(t *testing.T, f func()) {
-	t.Helper()
-	over := make(chan bool)
-	go func() {
-		defer close(over)
-		defer func() { _ = recover() }()
-		f()
-		t.Error("it has returned")
-	}()
-	<-over
-}
 
 // checkNothingLost reports a slot that is held, or a waiter, after all have gone.
 func checkNothingLost(t *testing.T, p *bulkhead.Policy, m *clock.Manual) {
@@ -42,26 +22,8 @@ func checkNothingLost(t *testing.T, p *bulkhead.Policy, m *clock.Manual) {
 	}
 }
 
-// doneWithout is a context that ends when told; from then on its Err leaves.
-type doneWithout struct {
-	context.Context
-	done  chan struct{}
-	leave func()
-}
-
-func (d doneWithout) Done() <-chan struct{} { return d.done }
-
-func (d doneWithout) Err() error {
-	select {
-	case <-d.done:
-		d.leave()
-	default:
-	}
-	return nil
-}
-
 func TestWait_B5_X3_WhoDoesNotComeBackWhileWaitingLosesNoSlot(t *testing.T) {
-	for _, leave := range leaving {
+	for _, leave := range testkit.Leaving {
 		for _, granted := range []bool{false, true} {
 			for _, maxWait := range []time.Duration{time.Minute, unbounded} {
 				p, m := newManual(t, bulkhead.Config{MaxConcurrent: 1, Queue: 10, MaxWait: maxWait})
@@ -72,7 +34,7 @@ func TestWait_B5_X3_WhoDoesNotComeBackWhileWaitingLosesNoSlot(t *testing.T) {
 					}
 					leave()
 				})
-				survive(t, func() { _ = p.Acquire(t.Context()) })
+				testkit.Survive(t, func() { _ = p.Acquire(t.Context()) })
 				if !granted {
 					p.Release()
 				}
@@ -83,31 +45,20 @@ func TestWait_B5_X3_WhoDoesNotComeBackWhileWaitingLosesNoSlot(t *testing.T) {
 }
 
 func TestWait_B5_AContextWhoseErrDoesNotComeBackLosesNoSlot(t *testing.T) {
-	for _, leave := range leaving {
+	for _, leave := range testkit.Leaving {
 		p, m := newPassive(t, bulkhead.Config{MaxConcurrent: 1, Queue: 10, MaxWait: time.Minute})
 		mustAcquire(t, p)
-		ctx := doneWithout{t.Context(), make(chan struct{}), leave}
-		survive(t, func() {
+		ctx := testkit.Careless{Context: t.Context(), Ended: make(chan struct{}), Leave: leave}
+		testkit.Survive(t, func() {
 			go func() {
 				await(func() bool { return p.Snapshot().Waiting == 1 })
-				close(ctx.done)
+				close(ctx.Ended)
 			}()
 			_ = p.Acquire(ctx)
 		})
 		p.Release()
 		checkNothingLost(t, p, m)
 	}
-}
-
-// brittle is a clock that can set no timer.
-type brittle struct {
-	*clock.Manual
-	before func()
-}
-
-func (b brittle) AfterFunc(time.Duration, func()) clock.Timer {
-	b.before()
-	panic("no timer")
 }
 
 func TestWait_B5_X3_AClockThatPanicsLosesNoSlot(t *testing.T) {
@@ -117,10 +68,11 @@ func TestWait_B5_X3_AClockThatPanicsLosesNoSlot(t *testing.T) {
 			"async": func(p *bulkhead.Policy, w *waitq.Waiter) { _, _ = p.EnterAsync(t.Context(), time.Minute, w) },
 		} {
 			var release func()
-			clk := brittle{clock.NewManual(start), func() {
+			clk := &testkit.HookedClock{Manual: clock.NewManual(start), BeforeTimer: func(time.Duration) {
 				if granted {
 					release()
 				}
+				panic("no timer")
 			}}
 			p, err := bulkhead.New("b", bulkhead.Config{MaxConcurrent: 1, Queue: 10, MaxWait: time.Minute}, clk)
 			if err != nil {
@@ -129,7 +81,7 @@ func TestWait_B5_X3_AClockThatPanicsLosesNoSlot(t *testing.T) {
 			release = p.Release
 			mustAcquire(t, p)
 			var woken atomic.Int32
-			survive(t, func() { enter(p, waitq.New(func() { woken.Add(1) })) })
+			testkit.Survive(t, func() { enter(p, waitq.New(func() { woken.Add(1) })) })
 			if !granted {
 				p.Release()
 				if woken.Load() != 0 {

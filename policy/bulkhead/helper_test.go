@@ -3,14 +3,13 @@ package bulkhead_test
 import (
 	"context"
 	"runtime"
-	"sync"
 	"testing"
 	"time"
 
 	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/internal/waitq"
-	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/bulkhead"
 )
 
@@ -50,32 +49,13 @@ func newPassive(tb testing.TB, c bulkhead.Config) (*bulkhead.Policy, *clock.Manu
 	return p, m
 }
 
-// log is a listener that keeps what it hears.
-type log struct {
-	mu     sync.Mutex
-	events []policy.Event
-	ctxs   []context.Context
-}
-
-func (l *log) hear(ctx context.Context, e policy.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.events, l.ctxs = append(l.events, e), append(l.ctxs, ctx)
-}
-
-func (l *log) len() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.events)
-}
-
 // newIn returns a bulkhead "b" in a scope whose events are kept, on a passive
 // manual clock.
-func newIn(tb testing.TB, c bulkhead.Config) (*bulkhead.Policy, *scope.Scope, *clock.Manual, *log) {
+func newIn(tb testing.TB, c bulkhead.Config) (*bulkhead.Policy, *scope.Scope, *clock.Manual, *testkit.Journal) {
 	tb.Helper()
-	l := &log{}
+	l := &testkit.Journal{}
 	m := clock.NewManual(start).Passive()
-	s := scope.New(m, l.hear)
+	s := scope.New(m, l.Listen)
 	p, err := bulkhead.NewIn(s, "b", c)
 	if err != nil {
 		tb.Fatal(err)

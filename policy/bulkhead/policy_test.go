@@ -84,12 +84,13 @@ func TestFullIsPublishedWithTheCallsContext(t *testing.T) {
 	_ = p.Enter(t.Context(), unbounded)
 
 	var got []string
-	for i, e := range l.events {
+	ctxs := l.Contexts()
+	for i, e := range l.Events() {
 		full, ok := e.(bulkhead.Full)
 		if !ok || full.Policy() != "bulkhead" || full.ID() != "b" {
 			t.Errorf("event %d: %#v", i, e)
 		}
-		got = append(got, fmt.Sprint(l.ctxs[i].Value(key{}), " at ", full.At().Sub(start)))
+		got = append(got, fmt.Sprint(ctxs[i].Value(key{}), " at ", full.At().Sub(start)))
 	}
 	want := []string{
 		"no wait at 0s", "no wait, async at 0s", "queue full at 0s", "queue full, async at 0s",
@@ -163,8 +164,8 @@ func TestClose_X1_EndsEveryWait(t *testing.T) {
 		t.Errorf("a later call with a free slot: %v", err)
 	}
 	want := counts{Limit: 1, InUse: 1, Admitted: 2, Rejected: 1}
-	if diff := cmp.Diff(want, countsOf(p)); diff != "" || l.len() != 1 {
-		t.Errorf("%d events (-want +got)\n%s", l.len(), diff)
+	if diff := cmp.Diff(want, countsOf(p)); diff != "" || l.Len() != 1 {
+		t.Errorf("%d events (-want +got)\n%s", l.Len(), diff)
 	}
 }
 

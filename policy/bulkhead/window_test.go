@@ -10,34 +10,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/internal/waitq"
 	"resilience4cata.dev/go/policy/bulkhead"
 )
 
-// windowClock opens the windows between two steps of a call: it calls onNow or
-// onArm, where they are set, before the clock is read or a timer armed.
-type windowClock struct {
-	*clock.Manual
-	onNow, onArm func()
-}
-
-func (c *windowClock) Now() time.Time {
-	if c.onNow != nil {
-		c.onNow()
-	}
-	return c.Manual.Now()
-}
-
-func (c *windowClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	if c.onArm != nil {
-		c.onArm()
-	}
-	return c.Manual.AfterFunc(d, f)
-}
-
-func newWindow(t *testing.T, c bulkhead.Config) (*bulkhead.Policy, *windowClock) {
+// newWindow returns a bulkhead on a clock that opens the windows between two steps
+// of a call.
+func newWindow(t *testing.T, c bulkhead.Config) (*bulkhead.Policy, *testkit.HookedClock) {
 	t.Helper()
-	clk := &windowClock{Manual: clock.NewManual(start).Passive()}
+	clk := &testkit.HookedClock{Manual: clock.NewManual(start).Passive()}
 	p, err := bulkhead.New("b", c, clk)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +35,7 @@ func TestField_BH09_PlaceIsCheckedWhereItIsTaken(t *testing.T) {
 	const callers = 10
 	var seen, done sync.WaitGroup
 	seen.Add(callers)
-	clk.onNow = func() { seen.Done(); seen.Wait() }
+	clk.OnNow = func() { seen.Done(); seen.Wait() }
 	for range callers {
 		done.Go(func() {
 			w := waitq.New(func() {})
@@ -75,7 +57,7 @@ func TestWaitTakesASlotFreedOnTheWayToTheLine(t *testing.T) {
 	for _, async := range []bool{false, true} {
 		p, clk := newWindow(t, bulkhead.Config{MaxConcurrent: 1, Queue: 1, MaxWait: time.Hour})
 		mustAcquire(t, p)
-		clk.onNow = p.Release
+		clk.OnNow = p.Release
 		if async {
 			entered, err := p.EnterAsync(t.Context(), time.Hour, waitq.New(nil))
 			if !entered || err != nil {
@@ -95,7 +77,7 @@ func TestWaitTakesASlotFreedOnTheWayToTheLine(t *testing.T) {
 func TestWaitSettledBeforeItsBoundIsArmed(t *testing.T) {
 	p, clk := newWindow(t, bulkhead.Config{MaxConcurrent: 1, Queue: 1, MaxWait: time.Hour})
 	mustAcquire(t, p)
-	clk.onArm = p.Release
+	clk.BeforeTimer = func(time.Duration) { p.Release() }
 	if err := p.Acquire(t.Context()); err != nil {
 		t.Errorf("Acquire = %v", err)
 	}
@@ -103,7 +85,7 @@ func TestWaitSettledBeforeItsBoundIsArmed(t *testing.T) {
 	<-granted.woken
 
 	var w *waitq.Waiter
-	clk.onArm = func() { p.Leave(w) }
+	clk.BeforeTimer = func(time.Duration) { p.Leave(w) }
 	w = waitq.New(func() { t.Error("woken") })
 	if entered, err := p.EnterAsync(t.Context(), time.Hour, w); entered || err != nil {
 		t.Errorf("EnterAsync = %v, %v", entered, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/circuitbreaker"
 )
@@ -107,8 +108,8 @@ func TestSumsFollowTheBitsWhenWritersMeet(t *testing.T) {
 // recorded, the breaker is open, whoever came last.
 func TestRushOfFailuresAlwaysOpens(t *testing.T) {
 	for round := range 300 {
-		var l tape
-		p := heard(t, clock.NewManual(epoch), l.listen, circuitbreaker.MinCalls(8), circuitbreaker.CountWindow(8), circuitbreaker.FailureRatio(.75))
+		var l testkit.Journal
+		p := heard(t, clock.NewManual(epoch), l.Listen, circuitbreaker.MinCalls(8), circuitbreaker.CountWindow(8), circuitbreaker.FailureRatio(.75))
 		permits := make([]circuitbreaker.Permit, 8)
 		for i := range permits {
 			permits[i] = allow(t, p)
@@ -125,7 +126,7 @@ func TestRushOfFailuresAlwaysOpens(t *testing.T) {
 		}
 		wg.Wait()
 		wantState(t, p, circuitbreaker.Open)
-		if got := l.changes(); len(got) != 1 {
+		if got := changes(&l); len(got) != 1 {
 			t.Fatalf("changes %v, want one", got)
 		}
 	}
@@ -135,8 +136,8 @@ func TestRushOfFailuresAlwaysOpens(t *testing.T) {
 func TestRushOnHalfOpenLetsExactlyTheProbesThrough(t *testing.T) {
 	for range 100 {
 		clk := clock.NewManual(epoch)
-		var l tape
-		p := heard(t, clk, l.listen, circuitbreaker.MinCalls(1), circuitbreaker.OpenFor(time.Second), circuitbreaker.HalfOpenCalls(3))
+		var l testkit.Journal
+		p := heard(t, clk, l.Listen, circuitbreaker.MinCalls(1), circuitbreaker.OpenFor(time.Second), circuitbreaker.HalfOpenCalls(3))
 		record(t, p, errE)
 		clk.Advance(time.Second)
 		var admitted atomic.Int64
@@ -163,7 +164,7 @@ func TestRushOnHalfOpenLetsExactlyTheProbesThrough(t *testing.T) {
 		}
 		wg.Wait()
 		wantState(t, p, circuitbreaker.Closed)
-		if got := fmt.Sprint(l.changes()); got != "[closed>open open>half-open half-open>closed]" {
+		if got := fmt.Sprint(changes(&l)); got != "[closed>open open>half-open half-open>closed]" {
 			t.Fatalf("changes %s", got)
 		}
 		if got := p.Snapshot().Rejected; got != 47 {
@@ -176,10 +177,10 @@ func TestRushOnHalfOpenLetsExactlyTheProbesThrough(t *testing.T) {
 // the last To is the state that the breaker is in.
 func TestEventsFormAChainUnderStress(t *testing.T) {
 	clk := clock.NewManual(epoch)
-	var l tape
+	var l testkit.Journal
 	var p *circuitbreaker.Policy
 	p = heard(t, clk, func(ctx context.Context, e policy.Event) {
-		l.listen(ctx, e)
+		l.Listen(ctx, e)
 		_ = p.State()
 	}, circuitbreaker.MinCalls(2), circuitbreaker.CountWindow(4), circuitbreaker.OpenFor(time.Millisecond), circuitbreaker.HalfOpenCalls(2))
 	var wg sync.WaitGroup
@@ -218,7 +219,7 @@ func TestEventsFormAChainUnderStress(t *testing.T) {
 	wg.Wait()
 	p.ForceOpen()
 	last := circuitbreaker.Closed
-	for _, e := range l.events {
+	for _, e := range l.Events() {
 		if change, ok := e.(circuitbreaker.StateChanged); ok {
 			if change.From != last || change.From == change.To {
 				t.Fatalf("%s>%s after %s", change.From, change.To, last)

@@ -15,19 +15,20 @@ import (
 
 	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/circuitbreaker"
 )
 
 func TestEventsTellEachChangeOnceWithItsTime(t *testing.T) {
 	clk := clock.NewManual(epoch)
-	var l tape
-	p := heard(t, clk, l.listen, circuitbreaker.MinCalls(1), circuitbreaker.OpenFor(time.Second))
+	var l testkit.Journal
+	p := heard(t, clk, l.Listen, circuitbreaker.MinCalls(1), circuitbreaker.OpenFor(time.Second))
 	record(t, p, errE)
 	refused(t, p)
 	clk.Advance(1500 * time.Millisecond)
-	if p.State(); len(l.events) != 2 {
-		t.Errorf("State published something: %v", l.events)
+	if p.State(); l.Len() != 2 {
+		t.Errorf("State published something: %v", l.Events())
 	}
 	_ = p.Snapshot()
 	probe := allow(t, p) // the first call to notice
@@ -49,7 +50,7 @@ func TestEventsTellEachChangeOnceWithItsTime(t *testing.T) {
 		circuitbreaker.StateChanged{Meta: at(2 * time.Second), From: "closed", To: "open"},
 		circuitbreaker.StateChanged{Meta: at(2 * time.Second), From: "open", To: "closed"},
 	}
-	if diff := cmp.Diff(want, l.events, cmpopts.EquateComparable(policy.Meta{})); diff != "" {
+	if diff := cmp.Diff(want, l.Events(), cmpopts.EquateComparable(policy.Meta{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -79,12 +80,12 @@ func TestEventsCarryTheContextOfTheirCall(t *testing.T) {
 // What a listener causes is told after what it is being told.
 func TestListenersMayCallBack(t *testing.T) {
 	clk := clock.NewManual(epoch)
-	var l tape
+	var l testkit.Journal
 	var p *circuitbreaker.Policy
 	var seen []circuitbreaker.State
 	telling := false
 	p = heard(t, clk, func(ctx context.Context, e policy.Event) {
-		l.listen(ctx, e)
+		l.Listen(ctx, e)
 		change, ok := e.(circuitbreaker.StateChanged)
 		if !ok {
 			return
@@ -107,18 +108,18 @@ func TestListenersMayCallBack(t *testing.T) {
 	if diff := cmp.Diff([]circuitbreaker.State{"open", "open", "closed", "closed", "closed"}, seen); diff != "" {
 		t.Errorf("states (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"closed>open", "open>closed"}, l.changes()); diff != "" {
+	if diff := cmp.Diff([]string{"closed>open", "open>closed"}, changes(&l)); diff != "" {
 		t.Errorf("changes (-want +got)\n%s", diff)
 	}
 }
 
 //
 func TestListenerThatPanicsOrEndsTheGoroutineStopsNothing(t *testing.T) {
-	for name, leave := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
-		var l tape
+	for name, leave := range testkit.Leaving {
+		var l testkit.Journal
 		var p *circuitbreaker.Policy
 		p = heard(t, clock.NewManual(epoch), func(ctx context.Context, e policy.Event) {
-			l.listen(ctx, e)
+			l.Listen(ctx, e)
 			if change, ok := e.(circuitbreaker.StateChanged); ok && change.From == circuitbreaker.Closed {
 				p.ForceClosed() // news that waits while this listener leaves
 				leave()
@@ -127,7 +128,7 @@ func TestListenerThatPanicsOrEndsTheGoroutineStopsNothing(t *testing.T) {
 		run(func() { record(t, p, errE) })
 		wantState(t, p, circuitbreaker.Closed)
 		p.ForceClosed()
-		if diff := cmp.Diff([]string{"closed>open", "open>closed"}, l.changes()); diff != "" {
+		if diff := cmp.Diff([]string{"closed>open", "open>closed"}, changes(&l)); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)
 		}
 	}
@@ -151,15 +152,15 @@ func TestProbe_C3_ComesBackFromAListenerThatEndsTheGoroutine(t *testing.T) {
 }
 
 func TestPanickingFailIfIsToldOnce(t *testing.T) {
-	var l tape
-	p := heard(t, clock.NewManual(epoch), l.listen, circuitbreaker.FailIf(func(error) bool { panic("boom") }))
+	var l testkit.Journal
+	p := heard(t, clock.NewManual(epoch), l.Listen, circuitbreaker.FailIf(func(error) bool { panic("boom") }))
 	record(t, p, errE)
-	if len(l.events) != 1 {
-		t.Fatalf("%d events, want 1: %v", len(l.events), l.events)
+	if l.Len() != 1 {
+		t.Fatalf("%d events, want 1: %v", l.Len(), l.Events())
 	}
-	e, ok := l.events[0].(policy.CallbackPanic)
+	e, ok := l.Events()[0].(policy.CallbackPanic)
 	if !ok || e.Value != "boom" || e.ID() != "reports" || e.Policy() != "circuitbreaker" {
-		t.Errorf("got %v, want a CallbackPanic of reports with boom", l.events[0])
+		t.Errorf("got %v, want a CallbackPanic of reports with boom", l.Events()[0])
 	}
 	if got := p.Snapshot().FailureRatio; got != 1 {
 		t.Errorf("ratio %v, want 1: without an answer an error is a failure", got)
@@ -187,10 +188,10 @@ func TestClosedScopeRefusesNewCalls(t *testing.T) {
 func TestLogValuesNameWhatChanged(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&b, nil))
-	var l tape
-	p := heard(t, clock.NewManual(epoch), l.listen, circuitbreaker.MinCalls(1))
+	var l testkit.Journal
+	p := heard(t, clock.NewManual(epoch), l.Listen, circuitbreaker.MinCalls(1))
 	record(t, p, errE)
-	log.Info("x", "error", refusal(t, p), "change", l.events[0], "refusal", l.events[1], "snapshot", p.Snapshot())
+	log.Info("x", "error", refusal(t, p), "change", l.Events()[0], "refusal", l.Events()[1], "snapshot", p.Snapshot())
 	for _, want := range []string{
 		"error.id=reports", "error.retryAfter=5s", "change.from=closed", "change.to=open",
 		"refusal.id=reports", "snapshot.state=open", "snapshot.rejected=1", "snapshot.retryAfterMs=5000",

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/policy/circuitbreaker"
 )
 
@@ -47,8 +48,8 @@ func FuzzAgainstModel(f *testing.F) {
 			t.Fatal(err)
 		}
 		clk := clock.NewManual(epoch)
-		var l tape
-		p := heard(t, clk, l.listen)
+		var l testkit.Journal
+		p := heard(t, clk, l.Listen)
 		if err := p.Reconfigure(c); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +104,7 @@ func FuzzAgainstModel(f *testing.F) {
 			}
 			compare(t, i, p, m)
 		}
-		if diff := cmp.Diff(m.changes, l.changes()); diff != "" {
+		if diff := cmp.Diff(m.changes, changes(&l)); diff != "" {
 			t.Errorf("events (-model +breaker)\n%s", diff)
 		}
 	})

@@ -3,12 +3,12 @@ package circuitbreaker_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
 
 	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/circuitbreaker"
 )
@@ -246,7 +246,7 @@ func TestHalfOpenIsNotStuckAfterPanicOrGoexit(t *testing.T) {
 		defer permit.Failure()
 		f()
 	}
-	for _, leave := range []func(){func() { panic("boom") }, runtime.Goexit} {
+	for _, leave := range testkit.Leaving {
 		run(func() { guarded(leave) })
 		wantState(t, p, circuitbreaker.Open)
 		clk.Advance(time.Second)
@@ -279,7 +279,7 @@ func TestFailIfThatGivesNoAnswerCostsNoPermit(t *testing.T) {
 		}
 		return true
 	}))
-	for _, leave = range []func(){func() { panic("boom") }, runtime.Goexit} {
+	for _, leave = range testkit.Leaving {
 		run(func() { allow(t, p).Record(errE) })
 		wantState(t, p, circuitbreaker.Open)
 		clk.Advance(time.Second)
@@ -298,8 +298,8 @@ func (l leaver) Is(error) bool { l(); return false }
 func TestIgnore_C3_AnErrorThatGivesNoAnswerCostsNoPermit(t *testing.T) {
 	clk := clock.NewManual(epoch)
 	p := halfOpen(t, clk, circuitbreaker.Ignore(context.Canceled))
-	for _, leave := range []leaver{func() { panic("boom") }, runtime.Goexit} {
-		run(func() { allow(t, p).Record(leave) })
+	for _, leave := range testkit.Leaving {
+		run(func() { allow(t, p).Record(leaver(leave)) })
 		wantState(t, p, circuitbreaker.Open)
 		clk.Advance(time.Second)
 	}

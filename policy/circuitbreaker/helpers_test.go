@@ -1,14 +1,13 @@
 package circuitbreaker_test
 
 import (
-	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
 	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/circuitbreaker"
 )
@@ -34,24 +33,9 @@ func must(tb testing.TB, clk clock.Clock, opts ...circuitbreaker.Option) *circui
 	return p
 }
 
-// tape is a listener that keeps what it hears.
-type tape struct {
-	mu     sync.Mutex
-	events []policy.Event
-}
-
-func (l *tape) listen(_ context.Context, e policy.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.events = append(l.events, e)
-}
-
 // changes lists the states of the StateChanged events, "closed>open" each.
-func (l *tape) changes() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var all []string
-	for _, e := range l.events {
+func changes(l *testkit.Journal) (all []string) {
+	for _, e := range l.Events() {
 		if e, ok := e.(circuitbreaker.StateChanged); ok {
 			all = append(all, string(e.From)+">"+string(e.To))
 		}

@@ -7,36 +7,18 @@ import (
 	"time"
 
 	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/policy/ratelimit"
 )
-
-// leaving are the ways in which foreign code does not come back.
-var leaving = map[string]func(){
-	"panic":  func() { panic("on purpose") },
-	"Goexit": runtime.Goexit,
-}
-
-// survive calls f, which does not return, on a goroutine of its own.
-func survive(t *testing.T, f func()) {
-	t.Helper()
-	over := make(chan bool)
-	go func() {
-		defer close(over)
-		defer func() { _ = recover() }()
-		f()
-		t.Error("it has returned")
-	}()
-	<-over
-}
 
 // L-4: the place goes to those behind, the permit stays in the bucket, and no timer
 // is left.
 func TestWait_L4_X3_WhoDoesNotComeBackWhileWaitingGivesHisPlaceBack(t *testing.T) {
-	for name, leave := range leaving {
+	for name, leave := range testkit.Leaving {
 		p, m := newManual(t, ratelimit.PerSecond(1), ratelimit.MaxWait(time.Minute))
 		drain(p)
 		m.AfterFunc(500*time.Millisecond, leave) // the waiter calls it: it drives the clock
-		survive(t, func() { _ = p.Acquire(t.Context()) })
+		testkit.Survive(t, func() { _ = p.Acquire(t.Context()) })
 		if s := p.Snapshot(); s.Waiting != 0 || m.Pending() != 0 {
 			t.Errorf("%s: %+v, %v", name, s, m)
 		}
@@ -46,35 +28,17 @@ func TestWait_L4_X3_WhoDoesNotComeBackWhileWaitingGivesHisPlaceBack(t *testing.T
 	}
 }
 
-// doneWithout is a context that ends when told; from then on its Err leaves.
-type doneWithout struct {
-	context.Context
-	done  chan struct{}
-	leave func()
-}
-
-func (d doneWithout) Done() <-chan struct{} { return d.done }
-
-func (d doneWithout) Err() error {
-	select {
-	case <-d.done:
-		d.leave()
-	default:
-	}
-	return nil
-}
-
 func TestWait_L4_AContextWhoseErrDoesNotComeBackGivesItsPlaceBack(t *testing.T) {
-	for name, leave := range leaving {
+	for name, leave := range testkit.Leaving {
 		p, m := newPassive(t, ratelimit.PerSecond(1), ratelimit.MaxWait(time.Minute))
 		drain(p)
-		ctx := doneWithout{t.Context(), make(chan struct{}), leave}
-		survive(t, func() {
+		ctx := testkit.Careless{Context: t.Context(), Ended: make(chan struct{}), Leave: leave}
+		testkit.Survive(t, func() {
 			go func() {
 				for p.Snapshot().Waiting == 0 {
 					runtime.Gosched()
 				}
-				close(ctx.done)
+				close(ctx.Ended)
 			}()
 			_ = p.Acquire(ctx)
 		})

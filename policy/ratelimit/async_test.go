@@ -108,8 +108,8 @@ func TestRefusalOfAQueuedCallIsToldWithItsContext(t *testing.T) {
 	}
 	setRate(t, p, 1, time.Minute, 1)
 	<-w.woken
-	if l.len() != 1 || l.ctxs[0].Value(key{}) != "call" || !errors.Is(w.Err(), ratelimit.ErrLimited) {
-		t.Errorf("events %v, error %v", l.events, w.Err())
+	if l.Len() != 1 || l.Contexts()[0].Value(key{}) != "call" || !errors.Is(w.Err(), ratelimit.ErrLimited) {
+		t.Errorf("events %v, error %v", l.Events(), w.Err())
 	}
 }
 

@@ -3,15 +3,14 @@ package ratelimit_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/internal/waitq"
-	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/ratelimit"
 )
 
@@ -48,32 +47,13 @@ func newPassive(tb testing.TB, opts ...ratelimit.Option) (*ratelimit.Policy, *cl
 	return newOn(tb, m, opts...), m
 }
 
-// log is a listener that keeps what it hears.
-type log struct {
-	mu     sync.Mutex
-	events []policy.Event
-	ctxs   []context.Context
-}
-
-func (l *log) hear(ctx context.Context, e policy.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.events, l.ctxs = append(l.events, e), append(l.ctxs, ctx)
-}
-
-func (l *log) len() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.events)
-}
-
 // newIn returns a limiter "b" in a scope whose events are kept, on a passive
 // manual clock.
-func newIn(tb testing.TB, opts ...ratelimit.Option) (*ratelimit.Policy, *scope.Scope, *clock.Manual, *log) {
+func newIn(tb testing.TB, opts ...ratelimit.Option) (*ratelimit.Policy, *scope.Scope, *clock.Manual, *testkit.Journal) {
 	tb.Helper()
-	l := &log{}
+	l := &testkit.Journal{}
 	m := clock.NewManual(start).Passive()
-	s := scope.New(m, l.hear)
+	s := scope.New(m, l.Listen)
 	p, err := ratelimit.NewIn(s, "b", config(opts...))
 	if err != nil {
 		tb.Fatal(err)

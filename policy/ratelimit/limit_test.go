@@ -174,8 +174,8 @@ func TestConform_61_RefusalCarriesRetryAfterAndIsToldOnce(t *testing.T) {
 	p, _, _, l := newIn(t, ratelimit.Per(1, 123*time.Second))
 	type key struct{}
 	ctx := context.WithValue(t.Context(), key{}, "call")
-	if err := p.Acquire(ctx); err != nil || l.len() != 0 {
-		t.Fatal(err, l.events)
+	if err := p.Acquire(ctx); err != nil || l.Len() != 0 {
+		t.Fatal(err, l.Events())
 	}
 	if got := retryAfter(t, p.Acquire(ctx)); got != 123*time.Second {
 		t.Errorf("RetryAfter = %s", got)
@@ -183,12 +183,12 @@ func TestConform_61_RefusalCarriesRetryAfterAndIsToldOnce(t *testing.T) {
 	if p.TryAcquire() {
 		t.Error("admitted")
 	}
-	if l.len() != 1 {
-		t.Fatalf("%d events, want 1", l.len())
+	if l.Len() != 1 {
+		t.Fatalf("%d events, want 1", l.Len())
 	}
-	e, ok := l.events[0].(ratelimit.Limited)
-	if !ok || e.Policy() != "ratelimit" || e.ID() != "b" || !e.At().Equal(start) || l.ctxs[0].Value(key{}) != "call" {
-		t.Errorf("event %#v", l.events[0])
+	e, ok := l.Events()[0].(ratelimit.Limited)
+	if !ok || e.Policy() != "ratelimit" || e.ID() != "b" || !e.At().Equal(start) || l.Contexts()[0].Value(key{}) != "call" {
+		t.Errorf("event %#v", l.Events()[0])
 	}
 }
 
@@ -225,8 +225,8 @@ func TestCloseRefusesEverything(t *testing.T) {
 	if err := p.SetRate(5, time.Second, 5); err != nil {
 		t.Error(err)
 	}
-	if p.TryAcquire() || m.Pending() != 0 || l.len() != 0 {
-		t.Errorf("after the close: %d timers, events %v", m.Pending(), l.events)
+	if p.TryAcquire() || m.Pending() != 0 || l.Len() != 0 {
+		t.Errorf("after the close: %d timers, events %v", m.Pending(), l.Events())
 	}
 	if s := p.Snapshot(); s.Admitted != 2 || s.Rejected != 1 || s.Waiting != 0 { // the TryAcquire that drained
 		t.Errorf("%+v", s)

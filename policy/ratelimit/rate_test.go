@@ -91,8 +91,8 @@ func TestSetRateRefusesWhoNoLongerFits(t *testing.T) {
 			t.Errorf("%v with %v, want refused with %s", r.w.State(), r.w.Err(), r.wait)
 		}
 	}
-	if l.len() != 2 {
-		t.Errorf("events %v", l.events)
+	if l.Len() != 2 {
+		t.Errorf("events %v", l.Events())
 	}
 	m.Advance(time.Minute)
 	if diff := cmp.Diff([]time.Duration{4 * time.Second, 8 * time.Second}, dues(w1, w3)); diff != "" {
@@ -115,8 +115,8 @@ func TestSetRateRefusesABlockedCall(t *testing.T) {
 	if got := retryAfter(t, <-result); got != time.Minute {
 		t.Errorf("RetryAfter %s", got)
 	}
-	if l.len() != 1 || l.ctxs[0] != t.Context() {
-		t.Errorf("events %v", l.events)
+	if l.Len() != 1 || l.Contexts()[0] != t.Context() {
+		t.Errorf("events %v", l.Events())
 	}
 	if m.Pending() != 0 || p.Sealed() {
 		t.Errorf("%d timers are left, sealed %v", m.Pending(), p.Sealed())

@@ -202,7 +202,7 @@ func TestBudgetEmptyGivesTheLastErrorWithoutASleep(t *testing.T) { // R-14
 	if s.Retries != 2 || s.BudgetDenied != 2 || s.Exhausted != 0 {
 		t.Errorf("retries %d, denied %d, exhausted %d, want 2, 2, 0", s.Retries, s.BudgetDenied, s.Exhausted)
 	}
-	events := j.take()
+	events := j.Take()
 	if g, ok := events[len(events)-1].(retry.GaveUp); !ok || !errors.Is(g.Reason, retry.ErrBudget) || g.Attempts != 1 {
 		t.Errorf("last event %#v, want GaveUp for the budget", events[len(events)-1])
 	}

@@ -77,7 +77,7 @@ func TestAPanickingCallbackIsToldOnceAndGivesNoAnswer(t *testing.T) { // X-3
 			t.Errorf("%s: %d calls, slept %v; want the configured delay, in the middle of its jitter", name, len(f.at), got)
 		}
 		told := 0
-		for _, e := range j.take() {
+		for _, e := range j.Take() {
 			if c, ok := e.(policy.CallbackPanic); ok && c.Value == "x" && c.Policy() == "retry" && c.ID() == "reports" {
 				told++
 			}

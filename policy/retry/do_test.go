@@ -98,7 +98,7 @@ func TestField_RE04_SleepsLieBetweenAttempts(t *testing.T) { // R-5, conformance
 			t.Errorf("%s: returned at %v, the last call began at %v", tc.name, end, tc.at[len(tc.at)-1])
 		}
 		retries := 0
-		for _, e := range j.take() {
+		for _, e := range j.Take() {
 			if r, ok := e.(retry.Retrying); ok {
 				retries++
 				if r.Attempt != retries || r.Delay != tc.at[retries]-tc.at[retries-1] || !errors.Is(r.Err, errBoom) {
@@ -232,7 +232,7 @@ func TestCancelDuringTheDelay(t *testing.T) { // R-11, X-1, conformance 16
 			if s.Closed() {
 				p, s, j = heard(t, clock.System(), retry.Constant(time.Hour), retry.MaxDelay(0))
 			}
-			j.take()
+			j.Take()
 			began, calls := time.Now(), 0
 			ctx, want := end()
 			err := p.Do(ctx, func(context.Context) error { calls++; return errBoom })
@@ -241,7 +241,7 @@ func TestCancelDuringTheDelay(t *testing.T) { // R-11, X-1, conformance 16
 			if took := time.Since(began); took != time.Second || calls != 1 || e.Attempts != 1 || e.Elapsed != time.Second {
 				t.Errorf("%s: %d calls in %v, %+v", name, calls, took, e)
 			}
-			events := j.take()
+			events := j.Take()
 			if g, ok := events[len(events)-1].(retry.GaveUp); !ok || !errors.Is(g.Reason, want) || !errors.Is(g.Err, errBoom) {
 				t.Errorf("%s: last event %#v", name, events[len(events)-1])
 			}

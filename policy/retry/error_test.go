@@ -104,7 +104,7 @@ func TestEventsOfACall(t *testing.T) {
 	p, _, j := heard(t, clk, retry.Constant(time.Second), retry.MaxAttempts(2))
 	f := &script{clk: clk, ends: []error{errBoom}}
 	err := p.Do(t.Context(), f.call)
-	events := j.take()
+	events := j.Take()
 	if len(events) != 2 {
 		t.Fatalf("%d events, want 2: %v", len(events), events)
 	}
@@ -130,7 +130,7 @@ func TestEventsOfACall(t *testing.T) {
 	p, _, j = heard(t, clk)
 	_ = p.Do(t.Context(), func(context.Context) error { return nil })
 	_ = p.Do(t.Context(), func(context.Context) error { return retry.Permanent(errBoom) })
-	if events := j.take(); len(events) != 0 {
+	if events := j.Take(); len(events) != 0 {
 		t.Errorf("a success and an error that is not retried give no event: %v", events)
 	}
 }

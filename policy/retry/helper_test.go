@@ -3,12 +3,12 @@ package retry_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
 	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/retry"
 )
@@ -35,31 +35,11 @@ func on(tb testing.TB, clk clock.Clock, opts ...retry.Option) *retry.Policy {
 	return p
 }
 
-// journal keeps the events that it hears.
-type journal struct {
-	mu     sync.Mutex
-	events []policy.Event
-}
-
-func (j *journal) listen(_ context.Context, e policy.Event) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.events = append(j.events, e)
-}
-
-func (j *journal) take() []policy.Event {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	events := j.events
-	j.events = nil
-	return events
-}
-
 // heard returns a retry in a scope of its own, and what it publishes.
-func heard(tb testing.TB, clk clock.Clock, opts ...retry.Option) (*retry.Policy, *scope.Scope, *journal) {
+func heard(tb testing.TB, clk clock.Clock, opts ...retry.Option) (*retry.Policy, *scope.Scope, *testkit.Journal) {
 	tb.Helper()
-	j := &journal{}
-	s := scope.New(clk, j.listen)
+	j := &testkit.Journal{}
+	s := scope.New(clk, j.Listen)
 	p, err := retry.NewIn(s, "reports", config(opts...))
 	if err != nil {
 		tb.Fatal(err)

@@ -187,7 +187,7 @@ func TestConform_19_ValuesThatRunOut(t *testing.T) { // R-13
 			t.Errorf("%s: %d attempts, %v; want %d, %v", tc.name, r.Attempt, err, tc.attempts, tc.is)
 		}
 		if tc.is == nil {
-			events := j.take()
+			events := j.Take()
 			if g, ok := events[len(events)-1].(retry.GaveUp); !ok || g.Err != nil || g.Attempts != tc.attempts {
 				t.Errorf("%s: last event %#v, want GaveUp without an error", tc.name, events[len(events)-1])
 			}

@@ -305,7 +305,7 @@ func TestAHintThatPanicsIsNone(t *testing.T) { // R-7, X-3
 		t.Errorf("began at (-want +got)\n%s", diff)
 	}
 	panics := 0
-	for _, e := range j.take() {
+	for _, e := range j.Take() {
 		if e, ok := e.(policy.CallbackPanic); ok && e.Value == "hint" && e.Policy() == "retry" {
 			panics++
 		}

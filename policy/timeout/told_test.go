@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/policy/timeout"
 )
 
@@ -69,28 +70,10 @@ func TestDo_T2_T7_WhoKeepsToTheDeadlineThatHeWasToldIsTimedOut(t *testing.T) {
 	t.Run("real", func(t *testing.T) { check(t, 2*time.Millisecond, 20) })
 }
 
-// hooking is a clock that does something of the user's before a timer is armed,
-// and after it.
-type hooking struct {
-	*clock.Manual
-	before, after func(d time.Duration)
-}
-
-func (h *hooking) AfterFunc(d time.Duration, f func()) clock.Timer {
-	if h.before != nil {
-		h.before(d)
-	}
-	t := h.Manual.AfterFunc(d, f)
-	if h.after != nil {
-		h.after(d)
-	}
-	return t
-}
-
 // The clock is the user's code: no lock is held while it arms a timer.
 func TestDo_X3_AClockThatMovesInAfterFunc(t *testing.T) {
-	clk := &hooking{Manual: clock.NewManual(noon)}
-	clk.after = clk.Advance
+	clk := &testkit.HookedClock{Manual: clock.NewManual(noon)}
+	clk.AfterTimer = clk.Advance
 	p, err := timeout.New("reports", limit, clk)
 	if err != nil {
 		t.Fatal(err)
@@ -107,33 +90,20 @@ func TestDo_X3_AClockThatMovesInAfterFunc(t *testing.T) {
 	}
 }
 
-// linked is a caller's context that knows what is registered with it.
-type linked struct {
-	context.Context
-	n *int
-}
-
-func (l linked) Done() <-chan struct{} { return make(chan struct{}) }
-func (l linked) AfterFunc(func()) func() bool {
-	*l.n++
-	return func() bool { *l.n--; return true }
-}
-
 func TestDo_X3_T4_AClockThatPanicsLeavesNothing(t *testing.T) {
-	clk := &hooking{Manual: clock.NewManual(noon)}
+	clk := &testkit.HookedClock{Manual: clock.NewManual(noon)}
 	p, err := timeout.New("reports", limit, clk)
 	if err != nil {
 		t.Fatal(err)
 	}
-	registered := 0
-	ctx := linked{t.Context(), &registered}
+	ctx := &testkit.Linked{Context: t.Context()}
 	for name, before := range map[string]func(){
 		"panic":  func() { panic(errOwn) },
 		"Goexit": runtime.Goexit,
 	} {
-		clk.before = func(time.Duration) {
-			if registered != 1 {
-				t.Errorf("%s: %d are registered with the caller's context, want 1", name, registered)
+		clk.BeforeTimer = func(time.Duration) {
+			if n := ctx.Registered.Load(); n != 1 {
+				t.Errorf("%s: %d are registered with the caller's context, want 1", name, n)
 			}
 			before()
 		}
@@ -147,8 +117,8 @@ func TestDo_X3_T4_AClockThatPanicsLeavesNothing(t *testing.T) {
 		if err, _ := v.(error); name == "panic" && !errors.Is(err, errOwn) {
 			t.Errorf("panic with %v", v)
 		}
-		if registered != 0 || clk.Pending() != 0 {
-			t.Errorf("%s: %d registered, %d timers", name, registered, clk.Pending())
+		if n := ctx.Registered.Load(); n != 0 || clk.Pending() != 0 {
+			t.Errorf("%s: %d registered, %d timers", name, n, clk.Pending())
 		}
 	}
 }
