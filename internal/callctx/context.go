@@ -201,13 +201,15 @@ func (c *Context) Finish() Verdict {
 		}
 	}
 	if c.slot.CompareAndSwap(c, nil) {
-		if w := c.watch.Load(); w != nil {
-			w.settle(Canceled)
+		if w := c.watch.Load(); w != nil && !w.settle(Canceled) {
+			w.hush()
 		}
 		return InTime
 	}
 	e := c.end()
-	c.watch.Load().tell() // unless whoever ended it has done so
+	w := c.watch.Load()
+	w.tell() // unless whoever ended it has done so
+	w.hush()
 	return e.verdict()
 }
 

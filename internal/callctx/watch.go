@@ -28,24 +28,24 @@ type watch struct {
 
 	mu sync.Mutex
 	told
+	stop func() // stops a private timer; may be called again and again
 }
 
 // told is what happens after an end.
 type told struct {
 	unlink func() bool // takes us off the caller's context
-	stop   func()      // stops a private timer
 	first  func()      // most contexts have one child at most
 	more   map[*byte]func()
 }
 
-// call calls them all. The caller's context, which is foreign code, comes last,
-// so that it holds up nobody; but it comes.
-func (t *told) call() {
+// call calls them all, and stop before them. The caller's context, which is
+// foreign code, comes last, so that it holds up nobody; but it comes.
+func (t *told) call(stop func()) {
 	if t.unlink != nil {
 		defer t.unlink()
 	}
-	if t.stop != nil {
-		t.stop()
+	if stop != nil {
+		stop()
 	}
 	if t.first != nil {
 		t.first()
@@ -91,10 +91,24 @@ func (w *watch) tell() {
 	}
 	w.over.Store(true)
 	w.closeOnce()
-	t := w.told
+	t, stop := w.told, w.stop
 	w.told = told{}
 	w.mu.Unlock()
-	t.call()
+	t.call(stop)
+}
+
+// hush stops the private timer of a watch that has ended, also if it was another
+// goroutine that told of the end, and may be at it still.
+func (w *watch) hush() {
+	if w.inside != nil && !w.inside() {
+		return
+	}
+	w.mu.Lock()
+	stop := w.stop
+	w.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
 }
 
 // shut closes the channel of a watch that has ended, and leaves the rest to

@@ -76,11 +76,13 @@ func (p *private) begin(now, deadline int64) {
 	}
 }
 
-// end is called once, when the context has ended.
+// end is called when the context has ended, and once more when the attempt
+// returns, if that was before: then nothing is left of it, although another
+// goroutine may be on its way here still.
 func (p *private) end() {
 	p.mu.Lock()
 	t := p.timer
-	p.over, p.timer = true, nil
+	p.over = true
 	p.mu.Unlock()
 	if t != nil {
 		t.Stop()
