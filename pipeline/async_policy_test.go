@@ -141,6 +141,7 @@ func TestAsync_A8_ALateResultTouchesNothing(t *testing.T) {
 			if v, err := f.Get(t.Context()); v != 2 || err != nil {
 				t.Errorf("%d %v", v, err)
 			}
+			w.await("the work's end", f.Work().Done()) // of the first attempt the gauge said so a moment earlier
 			if v, done, err := f.Work().Poll(); v != 2 || !done || err != nil {
 				t.Errorf("work: %d %v %v", v, done, err)
 			}

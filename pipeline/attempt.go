@@ -21,16 +21,17 @@ type attempt[T any] struct {
 // The flags of an attempt. Each is set once and never cleared, but for holding
 // and staged.
 const (
-	entered  uint32 = 1 << iota // the function was entered
-	givenUp                     // the call goes on, or has ended, without it
-	ended                       // the function has returned; a stage has ended or was cancelled
-	holding                     // it holds a slot of the bulkhead
-	staged                      // the end of its stage has been dealt with
-	lateSeen                    // a late completion of a cancelled stage was recorded
-	cut                         // its deadline is MaxDuration's
-	inTime                      // it ended before it was given up: its end is its result
-	gone                        // its outcome is where it belongs, and it runs no more
-	observed                    // of the first: somebody in another synctest bubble waits for the call
+	entered   uint32 = 1 << iota // the function was entered
+	givenUp                      // the call goes on, or has ended, without it
+	ended                        // the function has returned; a stage has ended or was cancelled
+	holding                      // it holds a slot of the bulkhead
+	staged                       // the end of its stage has been dealt with
+	lateSeen                     // a late completion of a cancelled stage was recorded
+	cut                          // its deadline is MaxDuration's
+	inTime                       // it ended before it was given up: its end is its result
+	gone                         // its outcome is where it belongs, and it runs no more
+	uncounted                    // and no gauge says that it runs: only then is the work over
+	observed                     // of the first: somebody in another synctest bubble waits for the call
 )
 
 // enter notes that the function is being entered. It reports false if the
@@ -109,15 +110,27 @@ func (a *attempt[T]) settled() {
 
 // left takes down what counts running attempts. before is the flags from before
 // the attempt's end was noted.
+//
+// First the gauge, then what Work looks at: who hears that the work is done finds
+// nothing of it in a snapshot.
 func (a *attempt[T]) left(before uint32) {
-	if before&(entered|ended) != entered || a.flags.Or(gone)&(entered|gone) != entered {
+	if before&(entered|ended) != entered {
 		return
+	}
+	abandoned := before&givenUp != 0
+	leaves := gone
+	if !abandoned {
+		leaves |= uncounted
+	}
+	if a.flags.Or(leaves)&(entered|gone) != entered {
+		return
+	}
+	if abandoned {
+		a.call.p.stack.Abandoned.Running.Add(-1)
+		a.flags.Or(uncounted)
 	}
 	if a.n > 1 {
 		a.call.more.Load().alive.Add(-1)
-	}
-	if before&givenUp != 0 {
-		a.call.p.stack.Abandoned.Running.Add(-1)
 	}
 }
 

@@ -63,7 +63,7 @@ func newArena(t *testing.T, f form, manual bool) *arena {
 	a.reg, a.begun = reg, a.clock.Now()
 	t.Cleanup(func() {
 		synctest.Wait()
-		a.settled()
+		a.mustBeSettled()
 	})
 	return a
 }

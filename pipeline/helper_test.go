@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -65,41 +66,54 @@ func heard[E policy.Event](w *world) (found []E) {
 	return found
 }
 
+// settled waits until nothing is unsettled. The end of a caller's context is told on
+// a goroutine of package context: it ends the future first, and what the call held
+// or waited for soon after.
 func (w *world) settled() {
 	w.Helper()
-	// The end of a caller's context is told on a goroutine of package context: it
-	// ends the future first, and what the call held soon after.
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); runtime.Gosched() {
-		if w.clk.Pending() == 0 && w.reg.Snapshot().Wheel.Pending == 0 {
-			break
-		}
+	for end := time.Now().Add(time.Minute); len(w.unsettled()) > 0 && time.Now().Before(end); {
+		runtime.Gosched()
 	}
+	w.mustBeSettled()
+}
+
+func (w *world) mustBeSettled() {
+	w.Helper()
+	for _, what := range w.unsettled() {
+		w.Error(what)
+	}
+}
+
+// unsettled says what is pending, in use, waited for or not counted.
+func (w *world) unsettled() (all []string) {
+	found := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if n := w.clk.Pending(); n != 0 {
-		w.Errorf("%d events are left on the clock", n)
+		found("%d events are left on the clock", n)
 	}
 	s := w.reg.Snapshot()
 	if s.Wheel.Pending != 0 {
-		w.Errorf("%d deadlines are pending", s.Wheel.Pending)
+		found("%d deadlines are pending", s.Wheel.Pending)
 	}
 	for _, b := range s.Bulkheads {
 		if b.InUse != 0 || b.Waiting != 0 {
-			w.Errorf("bulkhead %s: in use %d, waiting %d", b.ID, b.InUse, b.Waiting)
+			found("bulkhead %s: in use %d, waiting %d", b.ID, b.InUse, b.Waiting)
 		}
 	}
 	for _, l := range s.RateLimiters {
 		if l.Waiting != 0 {
-			w.Errorf("limiter %s: waiting %d", l.ID, l.Waiting)
+			found("limiter %s: waiting %d", l.ID, l.Waiting)
 		}
 	}
 	for _, p := range s.Pipelines {
 		c := p.Calls
 		if c.InFlight != 0 || p.Abandoned.Running != 0 {
-			w.Errorf("pipeline %s: in flight %d, abandoned %d", p.ID, c.InFlight, p.Abandoned.Running)
+			found("pipeline %s: in flight %d, abandoned %d", p.ID, c.InFlight, p.Abandoned.Running)
 		}
 		if ended := c.Succeeded + c.Failed + c.TimedOut + c.Cancelled + c.Rejected + c.Panicked; c.Started != ended {
-			w.Errorf("pipeline %s: started %d, ended %d: %+v", p.ID, c.Started, ended, c)
+			found("pipeline %s: started %d, ended %d: %+v", p.ID, c.Started, ended, c)
 		}
 	}
+	return all
 }
 
 func (w *world) at() time.Duration { return w.clk.Now().Sub(epoch) }

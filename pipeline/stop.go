@@ -178,7 +178,7 @@ func (c *call[T]) checkWork(m *more[T]) {
 // workIsOver reports whether the future has ended and no attempt runs.
 func (c *call[T]) workIsOver(m *more[T]) bool {
 	first := c.first.flags.Load()
-	return c.future.ended() && first&(entered|gone) != entered && (m == nil || m.alive.Load() == 0)
+	return c.future.ended() && first&(entered|uncounted) != entered && (m == nil || m.alive.Load() == 0)
 }
 
 func (c *call[T]) workDone() <-chan struct{} {

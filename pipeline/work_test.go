@@ -24,7 +24,7 @@ func newPassiveWorld(t *testing.T) *world {
 // needs no clock.
 func (w *world) await(what string, ch <-chan struct{}) {
 	w.Helper()
-	guard, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	guard, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	select {
 	case <-ch:

@@ -52,7 +52,7 @@ func TestSuccessAllocates(t *testing.T) {
 		} else {
 			t.Logf("%v allocations", got)
 		}
-		s.free()
+		s.soonFree()
 	})
 }
 
@@ -115,9 +115,9 @@ func TestSnapshotIsConsistentUnderLoad(t *testing.T) {
 		working.Wait()
 		close(stop)
 		watching.Wait()
-		s.free()
+		s.soonFree()
 		if now := s.snapshot(); len(now.Pipelines) > 0 {
-			if c := now.Pipelines[0].Calls; c.Started != uint64(2*calls) || c.Succeeded+c.Failed+c.Rejected != c.Started {
+			if c := now.Pipelines[0].Calls; c.Started != uint64(2*calls) || c.Succeeded+c.Failed+c.Rejected+c.TimedOut != c.Started {
 				t.Errorf("%d calls were made, counted as %+v", 2*calls, c)
 			}
 		}

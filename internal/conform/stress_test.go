@@ -169,7 +169,7 @@ func (s *stress) run(n int, closes bool) {
 	var impatient context.CancelFunc
 	s.patience, impatient = context.WithCancel(context.Background())
 	defer impatient()
-	defer s.clk.AfterFunc(time.Minute, impatient).Stop()
+	defer s.clk.AfterFunc(5*time.Minute, impatient).Stop()
 	var watching, working sync.WaitGroup
 	watching.Go(s.watch)
 	disturber := rand.New(rand.NewPCG(s.rng.Uint64(), 1))
