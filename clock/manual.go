@@ -31,6 +31,10 @@ import (
 // What reads another clock is not moved: time.Sleep, a client's own timers,
 // context.WithTimeout.
 //
+// A Manual on which a goroutine of a testing/synctest bubble waits must be
+// moved inside that bubble: what wakes the goroutine was made there, and the
+// runtime panics if it is touched from outside.
+//
 // The zero Manual is ready to use and stands at the zero time. A Manual must
 // not be copied.
 type Manual struct {

@@ -184,7 +184,6 @@ func TestNobodyTouchesAnotherBubblesChannel(t *testing.T) {
 				c.Tell()
 			}
 			if !isDone(c) || stops == 0 || told != 1 { // the call stops it again, if another has told
-
 				t.Errorf("%s, %s: done %v, %d stops, %d told", name, teller, isDone(c), stops, told)
 			}
 		}
