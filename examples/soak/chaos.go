@@ -74,8 +74,10 @@ func (r *round) changeLimits(ctx context.Context) {
 	slots[0], _ = r.reg.Bulkhead("whole")
 	slots[1], _ = r.reg.Bulkhead("pool")
 	limiter, _ := r.reg.RateLimiter("backend")
-	breaker, _ := r.reg.CircuitBreaker("whole")
-	//nolint:contextcheck // a breaker that is commanded belongs to no call
+	open, reset := func() {}, func() {} // switched off from the start
+	if breaker, ok := r.reg.CircuitBreaker("whole"); ok {
+		open, reset = breaker.ForceOpen, breaker.Reset
+	}
 	every(ctx, rnd, 30*time.Millisecond, func() {
 		b := slots[rnd.IntN(len(slots))]
 		var err error
@@ -91,12 +93,9 @@ func (r *round) changeLimits(ctx context.Context) {
 			r.rates.Add(1)
 			r.setting(func() { err = limiter.SetRate(1+rnd.IntN(mostPerSecond), time.Second, 1+rnd.IntN(mostBurst)) })
 		default:
-			if breaker == nil { // switched off from the start
-				return
-			}
-			breaker.ForceOpen()
+			open()
 			time.Sleep(5 * time.Millisecond)
-			breaker.Reset()
+			reset()
 		}
 		if err != nil {
 			r.broken.report("a limit was refused: %v", err)
