@@ -105,10 +105,12 @@ func TestRearmFindsItsSegmentAfterGrowthAndShrinking(t *testing.T) {
 		o, w := newWorld()
 		const limit = time.Second
 		l := w.Level(int64(limit))
+		reserve(w, new(call), limit).finish()
+		least := l.Slots() // a block a processor
 		var held []*call
 		for range 6 {
 			held = append(held, reserve(w, new(call), limit))
-			fill := make([]*call, 4*l.Slots()/l.Segments()) // grows
+			fill := make([]*call, 4*least) // grows
 			for i := range fill {
 				fill[i] = reserve(w, new(call), limit)
 			}
