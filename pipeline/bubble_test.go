@@ -270,7 +270,7 @@ func TestLeak_X2_ATickingRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	// On a busy machine the wheel may stay quiet; that holds no goroutine either.
-	for i := 0; i < 2000 || i < 10_000 && !reg.Snapshot().Wheel.Ticking; i++ {
+	for i := 0; i < 2000 || i < 4000 && !reg.Snapshot().Wheel.Ticking; i++ {
 		if i%100 == 0 {
 			if _, err := p.ExecuteAsync(t.Context(), obedient).Get(t.Context()); !errors.Is(err, timeout.ErrExceeded) {
 				t.Fatal(err)
