@@ -40,6 +40,7 @@ type Policy struct {
 	queue    waitq.Queue // marked is set if and only if it holds somebody
 	async    map[*waitq.Waiter]clock.Timer
 	admitted uint64 // admissions that are not in state
+	given    int    // the limit by New or Reconfigure last, whatever SetLimit did
 	closed   bool
 }
 
@@ -47,7 +48,7 @@ type Policy struct {
 // Policy.mu.
 type settings struct {
 	config Config
-	full   *Error // the refusal without a wait; its Limit is the limit in force
+	full   *Error // the refusal without a wait
 }
 
 // New returns a bulkhead of its own, outside of any registry, on the given clock.
@@ -65,9 +66,8 @@ func NewIn(s *scope.Scope, id string, c Config) (*Policy, error) {
 	if err := setting.Named(errors.Join(setting.ID(kind, id, "id"), c.Validate()), id); err != nil {
 		return nil, err
 	}
-	p := &Policy{id: id, scope: s}
-	p.use(c, c.MaxConcurrent)
-	p.state.Store(uint64(word(0).withLimit(c.MaxConcurrent)))
+	p := &Policy{id: id, scope: s, given: c.MaxConcurrent}
+	p.use(c, nil) // nobody waits yet
 	s.OnClose(p.close)
 	return p, nil
 }
@@ -75,8 +75,8 @@ func NewIn(s *scope.Scope, id string, c Config) (*Policy, error) {
 // ID is the id of the instance.
 func (p *Policy) ID() string { return p.id }
 
-// Config returns the settings in force. A limit set by [Policy.SetLimit] is not
-// among them; see [Policy.Snapshot].
+// Config returns the settings in force. MaxConcurrent is what [Policy.SetLimit]
+// has made of it, which may be 0.
 func (p *Policy) Config() Config { return p.settings.Load().config }
 
 // Acquire takes a slot. Without a free one it waits in the queue, as Config
@@ -149,8 +149,9 @@ func (p *Policy) SetLimit(n int) error {
 	}
 	var b batch
 	p.mu.Lock()
-	p.use(p.settings.Load().config, n)
-	p.limit(n, &b)
+	c := p.settings.Load().config
+	c.MaxConcurrent = n
+	p.use(c, &b)
 	p.mu.Unlock()
 	b.done()
 	return nil
@@ -158,7 +159,7 @@ func (p *Policy) SetLimit(n int) error {
 
 // Reconfigure puts c in force, for the registry's Reload. An invalid c changes
 // nothing and is reported as [Config.Validate] does. A limit that was set by
-// [Policy.SetLimit] stays if MaxConcurrent is what it was. Calls inside keep
+// [Policy.SetLimit] stays if MaxConcurrent is what New or Reconfigure got before. Calls inside keep
 // their slots; those who wait keep their places and the waits they came with,
 // even if the queue is now shorter than they are many.
 func (p *Policy) Reconfigure(c Config) error {
@@ -167,32 +168,29 @@ func (p *Policy) Reconfigure(c Config) error {
 	}
 	var b batch
 	p.mu.Lock()
-	old := p.settings.Load()
-	if c.MaxConcurrent != old.config.MaxConcurrent {
-		p.use(c, c.MaxConcurrent)
-		p.limit(c.MaxConcurrent, &b)
-	} else {
-		p.use(c, old.full.Limit)
+	given := p.given
+	p.given = c.MaxConcurrent
+	if c.MaxConcurrent == given {
+		c.MaxConcurrent = p.settings.Load().config.MaxConcurrent
 	}
+	p.use(c, &b)
 	p.mu.Unlock()
 	b.done()
 	return nil
 }
 
-// use replaces the settings. The caller holds p.mu, or p is not shared yet.
-func (p *Policy) use(c Config, limit int) {
-	p.settings.Store(&settings{c, &Error{Instance: p.id, Limit: limit, Queue: c.Queue}})
-}
-
-// limit puts the limit n in force and grants what it frees. The caller holds p.mu.
-func (p *Policy) limit(n int, b *batch) {
+// use puts c in force and grants what its limit frees. The caller holds p.mu, or
+// p is not shared yet.
+func (p *Policy) use(c Config, b *batch) {
+	p.settings.Store(&settings{c, &Error{Instance: p.id, Limit: c.MaxConcurrent, Queue: c.Queue}})
 	for {
 		s := p.load()
+		next := s.withLimit(c.MaxConcurrent)
 		if s.isMarked() {
-			p.store(p.grant(s.withLimit(n), b))
+			p.store(p.grant(next, b))
 			return
 		}
-		if p.swap(s, s.withLimit(n)) {
+		if p.swap(s, next) {
 			return
 		}
 	}

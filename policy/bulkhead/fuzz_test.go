@@ -17,8 +17,8 @@ import (
 // model is a bulkhead as plain as it can be: a list of those who wait, and
 // numbers. Its clock is in milliseconds.
 type model struct {
-	c          bulkhead.Config
-	limit      int
+	c          bulkhead.Config // in force
+	given      int             // the limit that was configured last
 	inUse, now int
 	line       []*place
 	all        []*place // everybody who ever stood in line
@@ -34,7 +34,7 @@ type place struct {
 }
 
 func (m *model) take() bool {
-	if m.inUse >= m.limit || len(m.line) > 0 {
+	if m.inUse >= m.c.MaxConcurrent || len(m.line) > 0 {
 		return false
 	}
 	m.inUse++
@@ -43,7 +43,7 @@ func (m *model) take() bool {
 }
 
 func (m *model) grant() {
-	for m.inUse < m.limit && len(m.line) > 0 {
+	for m.inUse < m.c.MaxConcurrent && len(m.line) > 0 {
 		m.line[0].state = waitq.Granted
 		m.line = m.line[1:]
 		m.inUse++
@@ -85,7 +85,7 @@ func FuzzCommands(f *testing.F) {
 		if len(commands) > 300 {
 			return
 		}
-		m := &model{c: bulkhead.Config{MaxConcurrent: 2, Queue: 3, MaxWait: unbounded}, limit: 2}
+		m := &model{c: bulkhead.Config{MaxConcurrent: 2, Queue: 3, MaxWait: unbounded}, given: 2}
 		clk := clock.NewManual(start).Passive()
 		s := scope.New(clk, nil)
 		p, err := bulkhead.NewIn(s, "b", m.c)
@@ -144,7 +144,7 @@ func run(t *testing.T, m *model, p *bulkhead.Policy, s *scope.Scope, clk *clock.
 	case cmdLimit:
 		n := arg%6 - 1
 		if n >= 0 {
-			m.limit = n
+			m.c.MaxConcurrent = n
 			m.grant()
 		}
 		if err := p.SetLimit(n); (err != nil) != (n < 0) {
@@ -153,10 +153,12 @@ func run(t *testing.T, m *model, p *bulkhead.Policy, s *scope.Scope, clk *clock.
 	case cmdConfig:
 		c := bulkhead.Config{MaxConcurrent: arg % 4, Queue: arg/4 - 1, MaxWait: unbounded}
 		if c.MaxConcurrent > 0 {
-			if c.MaxConcurrent != m.c.MaxConcurrent {
-				m.limit = c.MaxConcurrent
+			limit := c.MaxConcurrent
+			if limit == m.given {
+				limit = m.c.MaxConcurrent
 			}
-			m.c = c
+			m.c, m.given = c, c.MaxConcurrent
+			m.c.MaxConcurrent = limit
 			m.grant()
 		}
 		if err := p.Reconfigure(c); (err == nil) != (c.MaxConcurrent > 0) {
@@ -215,7 +217,7 @@ func enter(t *testing.T, m *model, p *bulkhead.Policy, wait int) {
 func compare(t *testing.T, m *model, p *bulkhead.Policy, clk *clock.Manual, i int) {
 	t.Helper()
 	want := bulkhead.Snapshot{
-		ID: "b", Config: m.c, Limit: m.limit, InUse: m.inUse, Available: max(0, m.limit-m.inUse),
+		ID: "b", Config: m.c, Limit: m.c.MaxConcurrent, InUse: m.inUse, Available: max(0, m.c.MaxConcurrent-m.inUse),
 		Waiting: len(m.line), Admitted: m.admitted, Rejected: m.rejected,
 	}
 	if diff := cmp.Diff(want, p.Snapshot()); diff != "" {

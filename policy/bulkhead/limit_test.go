@@ -78,8 +78,8 @@ func TestSetLimit_B6_LoweringAdmitsNobodyUntilEnoughHaveLeft(t *testing.T) {
 	if diff := cmp.Diff(want, countsOf(p)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if p.Config().MaxConcurrent != 5 {
-		t.Error("SetLimit changed the configuration")
+	if got, snapshot := p.Config().MaxConcurrent, p.Snapshot().Config.MaxConcurrent; got != 2 || snapshot != 2 { // S-1
+		t.Errorf("in force: %d, in the snapshot %d, want 2", got, snapshot)
 	}
 }
 
@@ -229,27 +229,28 @@ func TestReconfigure_G7_KeepsPlacesAndWaits(t *testing.T) {
 	}
 }
 
-// G-7: a limit set at run time stays, unless MaxConcurrent itself changed.
+// G-7: a limit set at run time stays, unless MaxConcurrent itself changed. The
+// configuration says what is in force.
 func TestReconfigure_G7_KeepsALimitSetAtRunTime(t *testing.T) {
 	p, _ := newPassive(t, bulkhead.Config{MaxConcurrent: 5})
 	setLimit(t, p, 2)
-	for _, step := range []struct {
-		c    bulkhead.Config
-		want int
-	}{
-		{bulkhead.Config{MaxConcurrent: 5, Queue: 7}, 2},
-		{bulkhead.Config{MaxConcurrent: 6, Queue: 7}, 6},
-		{bulkhead.Config{MaxConcurrent: 4}, 4},
+	for i, step := range []struct{ give, want bulkhead.Config }{
+		{bulkhead.Config{MaxConcurrent: 5, Queue: 7}, bulkhead.Config{MaxConcurrent: 2, Queue: 7}},
+		{bulkhead.Config{MaxConcurrent: 5}, bulkhead.Config{MaxConcurrent: 2}},
+		{bulkhead.Config{MaxConcurrent: 2}, bulkhead.Config{MaxConcurrent: 2}},
+		{bulkhead.Config{MaxConcurrent: 5}, bulkhead.Config{MaxConcurrent: 5}}, // 2 was configured meanwhile
+		{bulkhead.Config{MaxConcurrent: 6, Queue: 7}, bulkhead.Config{MaxConcurrent: 6, Queue: 7}},
+		{bulkhead.Config{MaxConcurrent: 4}, bulkhead.Config{MaxConcurrent: 4}},
 	} {
-		if err := p.Reconfigure(step.c); err != nil {
+		if err := p.Reconfigure(step.give); err != nil {
 			t.Fatal(err)
 		}
-		got := p.Snapshot()
-		if got.Limit != step.want {
-			t.Errorf("%+v: limit %d, want %d", step.c, got.Limit, step.want)
+		if diff := cmp.Diff(step.want, p.Config()); diff != "" {
+			t.Errorf("step %d (-want +got)\n%s", i, diff)
 		}
-		if diff := cmp.Diff(step.c, got.Config); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
+		want := bulkhead.Snapshot{ID: "b", Config: step.want, Limit: step.want.MaxConcurrent, Available: step.want.MaxConcurrent}
+		if diff := cmp.Diff(want, p.Snapshot()); diff != "" {
+			t.Errorf("step %d (-want +got)\n%s", i, diff)
 		}
 	}
 }

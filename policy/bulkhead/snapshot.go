@@ -8,8 +8,8 @@ type Snapshot struct {
 	ID     string `json:"id"`
 	Config Config `json:"config"`
 
-	// Limit is how many calls may be inside at once: Config.MaxConcurrent, or
-	// what SetLimit made of it.
+	// Limit is how many calls may be inside at once, as configured or set by
+	// SetLimit: Config.MaxConcurrent.
 	Limit int `json:"limit"`
 
 	// InUse is how many calls are inside. It is above Limit only after the
@@ -50,12 +50,13 @@ func (p *Policy) Snapshot() Snapshot {
 	p.mu.Lock()
 	s, set, admitted, waiting := p.load(), p.settings.Load(), p.admitted, p.queue.Len()
 	p.mu.Unlock()
+	limit := set.config.MaxConcurrent
 	return Snapshot{
 		ID:        p.id,
 		Config:    set.config,
-		Limit:     set.full.Limit,
+		Limit:     limit,
 		InUse:     s.inUse(),
-		Available: max(0, set.full.Limit-s.inUse()),
+		Available: max(0, limit-s.inUse()),
 		Waiting:   waiting,
 		Admitted:  admitted + s.admitted(),
 		Rejected:  rejected,
