@@ -43,7 +43,7 @@
 //	no call gets in under a limit that was taken away     TestSetLimit_B6_NobodySlipsInUnderTheOldLimit
 //	a Release too many panics and changes nothing         TestRelease_B5_OverReleasePanicsAndChangesNothing
 //	snapshots are consistent, counters exact              TestAdmittedIsMonotoneUnderLoad
-//	a wait takes part in a manual clock's time            TestWait_K5_DrivesTheManualClock
+//	a wait takes part in a manual clock's time            TestWait_K5_…, TestEnterAsync_K3_…
 //	closing the registry ends every wait                  TestClose_X1_EndsEveryWait
 //	no allocation on success nor on refusal               TestAllocations
 //	any sequence of commands does what a plain model does FuzzCommands

@@ -23,11 +23,13 @@ func (p *Policy) Enter(ctx context.Context, maxWait time.Duration) error {
 
 // EnterAsync is [Policy.Enter] without blocking, for package pipeline. If
 // entered, the caller holds a slot. If err is not nil, it was refused as by Enter.
-// Otherwise w stands in the queue, and its wake is called exactly once, on a
-// goroutine of its own, when it is settled: granted, and the caller holds a slot;
-// or refused with w.Err(), also when it has waited for maxWait. That may be before
-// EnterAsync returns. Only if [Policy.Leave] takes w out before, is its wake never
-// called.
+// Otherwise w stands in the queue, and its wake is called exactly once, with no
+// lock held, when it is settled: granted, and the caller holds a slot; or refused
+// with w.Err(), also when it has waited for maxWait. That may be before EnterAsync
+// returns. Only if [Policy.Leave] takes w out before, is its wake never called.
+//
+// At the end of maxWait, wake runs on the goroutine of the timer: on a manual clock
+// that is who moves it. Otherwise it has one of its own.
 //
 // w must be fresh, and may be used for one call only.
 func (p *Policy) EnterAsync(ctx context.Context, maxWait time.Duration, w *waitq.Waiter) (entered bool, err error) {
@@ -54,11 +56,7 @@ func (p *Policy) bound(ctx context.Context, w *waitq.Waiter, maxWait time.Durati
 			p.abandon(w)
 		}
 	}()
-	timer := p.scope.AfterFunc(maxWait, func() {
-		if p.expire(w, since) {
-			p.tell(ctx)
-		}
-	})
+	timer := p.scope.AfterFunc(maxWait, func() { p.expireAsync(ctx, w, since) })
 	p.mu.Lock()
 	_, waits := p.async[w]
 	if waits {
@@ -75,15 +73,17 @@ func (p *Policy) bound(ctx context.Context, w *waitq.Waiter, maxWait time.Durati
 // whether it did. After false w was settled before, by a grant, a refusal or an
 // earlier Leave: if w.State() is waitq.Granted, the caller holds a slot.
 func (p *Policy) Leave(w *waitq.Waiter) bool {
-	var b batch
+	var timer clock.Timer
 	p.mu.Lock()
 	left := w.Leave()
 	if left {
-		p.remove(w, &b)
+		timer, _ = p.remove(w)
 		p.unmark()
 	}
 	p.mu.Unlock()
-	b.done()
+	if timer != nil {
+		timer.Stop()
+	}
 	return left
 }
 
@@ -124,7 +124,11 @@ func (p *Policy) wait(ctx context.Context, maxWait time.Duration) error {
 // await blocks until w is settled or ctx ends.
 func (p *Policy) await(ctx context.Context, w *waitq.Waiter, ready <-chan struct{}, maxWait time.Duration, since int64) error {
 	if maxWait > 0 {
-		timer := p.scope.AfterFunc(maxWait, func() { p.expire(w, since) })
+		timer := p.scope.AfterFunc(maxWait, func() {
+			if p.expire(w, since) {
+				w.Wake()
+			}
+		})
 		defer timer.Stop()
 	}
 	return p.scope.Wait(ctx, ready)
@@ -218,7 +222,8 @@ func (p *Policy) grant(s word, b *batch) word {
 		if w == nil {
 			break
 		}
-		async := p.remove(w, b)
+		timer, async := p.remove(w)
+		b.stop(timer)
 		if w.Grant() { // else it is gone, and its turn goes to the next
 			b.add(w, async)
 			s += oneInUse
@@ -232,21 +237,39 @@ func (p *Policy) grant(s word, b *batch) word {
 }
 
 // expire refuses w because it has waited as long as it may, since the given
-// reading of the clock. It reports false if w was settled before.
+// reading of the clock. It reports false if w was settled before. After true the
+// caller, which is w's timer, must wake it.
 func (p *Policy) expire(w *waitq.Waiter, since int64) bool {
-	var b batch
 	waited := time.Duration(p.scope.Now() - since)
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	set := p.settings.Load()
-	expired := w.Refuse(&Error{Instance: p.id, Limit: set.full.Limit, Queue: set.full.Queue, Waited: waited})
-	if expired {
-		p.rejected.Line()[0].Add(1)
-		b.add(w, p.remove(w, &b))
-		p.unmark()
+	if !w.Refuse(&Error{Instance: p.id, Limit: set.full.Limit, Queue: set.full.Queue, Waited: waited}) {
+		return false
 	}
-	p.mu.Unlock()
-	b.done()
-	return expired
+	p.rejected.Line()[0].Add(1)
+	p.remove(w)
+	p.unmark()
+	return true
+}
+
+// expireAsync is the timer of a waiter from EnterAsync. The refusal is told before
+// the wake, in which the call may go on to other events. Both happen here: the
+// goroutine is the timer's own, or that of who moves a manual clock, who finds
+// everything done then that was due.
+func (p *Policy) expireAsync(ctx context.Context, w *waitq.Waiter, since int64) {
+	if !p.expire(w, since) {
+		return
+	}
+	told := false
+	defer func() {
+		if !told { // the listener or the clock has ended the goroutine, and w waits still
+			go w.Wake()
+		}
+	}()
+	p.tell(ctx)
+	told = true
+	w.Wake()
 }
 
 // close refuses everybody who waits, now and from now on.
@@ -255,7 +278,8 @@ func (p *Policy) close() {
 	p.mu.Lock()
 	p.closed = true
 	for w := p.queue.Front(); w != nil; w = p.queue.Front() {
-		async := p.remove(w, &b)
+		timer, async := p.remove(w)
+		b.stop(timer)
 		if w.Refuse(scope.ErrClosed) {
 			b.add(w, async)
 		}
@@ -265,20 +289,17 @@ func (p *Policy) close() {
 	b.done()
 }
 
-// remove takes w out of the queue, leaves its timer, if it has one, to b, and
-// reports whether it came by EnterAsync. The caller holds p.mu.
-func (p *Policy) remove(w *waitq.Waiter, b *batch) (async bool) {
+// remove takes w out of the queue, and reports whether it came by EnterAsync, with
+// its timer, if it has one by now. The caller holds p.mu.
+func (p *Policy) remove(w *waitq.Waiter) (timer clock.Timer, async bool) {
 	p.queue.Remove(w)
 	p.waiting.Store(int64(p.queue.Len()))
-	timer, async := p.async[w]
-	if timer != nil {
-		b.timers = append(b.timers, timer)
-	}
+	timer, async = p.async[w]
 	delete(p.async, w)
 	if len(p.async) == 0 {
 		p.async = nil // a map never shrinks
 	}
-	return async
+	return timer, async
 }
 
 // unmark takes the mark away when the last one has left the queue without a

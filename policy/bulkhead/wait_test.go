@@ -260,7 +260,7 @@ func TestWait_GrantAndMaxWaitAtOneInstant(t *testing.T) {
 	}
 }
 
-// EnterAsync: every outcome, and its wake exactly once on a fresh goroutine.
+// EnterAsync: every outcome, and its wake exactly once.
 func TestEnterAsyncOutcomes(t *testing.T) {
 	p, m := newPassive(t, bulkhead.Config{MaxConcurrent: 1, Queue: 3, MaxWait: unbounded})
 	none := waitq.New(func() { t.Error("woken without having waited") })
@@ -302,8 +302,8 @@ func TestEnterAsyncOutcomes(t *testing.T) {
 	}
 }
 
-// The wake of an async waiter may call back into the bulkhead and take its time:
-// it has a goroutine of its own (K-6).
+// The wake of an async waiter that was granted may call back into the bulkhead and
+// take its time: it has a goroutine of its own (K-6).
 func TestEnterAsync_K6_WakeRunsOnItsOwnGoroutine(t *testing.T) {
 	p, _ := newPassive(t, bulkhead.Config{MaxConcurrent: 1, Queue: 1, MaxWait: unbounded})
 	mustAcquire(t, p)
