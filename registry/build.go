@@ -7,6 +7,7 @@ import (
 	"resilience4cata.dev/go/internal/scope"
 	"resilience4cata.dev/go/internal/stack"
 	"resilience4cata.dev/go/policy"
+	"resilience4cata.dev/go/policy/bulkhead"
 	"resilience4cata.dev/go/policy/retry"
 	"resilience4cata.dev/go/policy/timeout"
 )
@@ -24,10 +25,24 @@ type timer = timeout.Policy
 // what it returns is a mistake like others, but for [stack.ErrBuilder], which
 // only prevents the registration. A closed registry returns [ErrClosed].
 func (r *Registry) Build(spec stack.Spec, check stack.Check) (*stack.Stack, error) {
+	s, slots, err := r.build(spec, check)
+	if err != nil {
+		return nil, err
+	}
+	if slots != nil {
+		slots.apply(r)
+	}
+	return s, nil
+}
+
+// build is Build but for what is left to do without the lock: to put the settings
+// of slots in force, the bulkhead that the pipeline uses, if they are not yet. This
+// pipeline may have changed them, or one that is being built at the same time.
+func (r *Registry) build(spec stack.Spec, check stack.Check) (_ *stack.Stack, slots *instance[bulkhead.Config, *bulkhead.Policy], _ error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.scope.Closed() {
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	}
 	var m mistakes
 	m.checkID("pipeline", spec.ID, "id")
@@ -49,15 +64,15 @@ func (r *Registry) Build(spec stack.Spec, check stack.Check) (*stack.Stack, erro
 		}
 	}
 	if len(m) > 0 || refused {
-		return nil, m.join()
+		return nil, nil, m.join()
 	}
 	if known != nil {
-		return known.stack, nil
+		return known.stack, r.bulkheads.unapplied(known.bulkhead.id), nil
 	}
 	draft.make(r.scope, &m)
 	p.keepTime(r.scope, &m)
 	if len(m) > 0 {
-		return nil, m.join()
+		return nil, nil, m.join()
 	}
 	draft.commit(r)
 	p.stack = stack.New(spec.ID, r.scope, r.gate)
@@ -67,7 +82,7 @@ func (r *Registry) Build(spec stack.Spec, check stack.Check) (*stack.Stack, erro
 	r.pipelines[spec.ID] = p
 	r.order = append(r.order, p)
 	r.version.Add(1)
-	return p.stack, nil
+	return p.stack, r.bulkheads.unapplied(p.bulkhead.id), nil
 }
 
 // compare notes why p, which is built anew, is not the same as old.

@@ -12,7 +12,8 @@
 // share its limit, its rate, its window or its budget. The first one that is
 // built makes the instance. One that gives only the name joins it; one that gives
 // settings must give the same. What belongs to the layer is each pipeline's own:
-// how long to wait, and what to retry.
+// how long to wait, and what to retry. The queue of a bulkhead is the instance's:
+// if nobody gives it, it is there for those layers that have a wait.
 //
 // Do not make an id for each user, tenant or request: ids live as long as the
 // registry. Do not make a registry for each call; for a single policy without a
@@ -24,6 +25,7 @@
 //	what                                                           proved by
 //	a rush for one id makes one instance                           TestField_CF03_ARushMakesOneInstance
 //	other settings for an id name both values and both places      TestField_CF05_OtherSettingsAreAnError
+//	layers that share a bulkhead wait as each of them says         TestBuild_B2_G1_LayersThatShareABulkheadWaitAsEachSays
 //	a mistake registers nothing, and all come at once              TestField_CF10_AMistakeRegistersNothing
 //	a reload changes all or nothing; handles and state survive     TestReload_G7_…
 //	each value says where it came from                             TestExplain_G9_…

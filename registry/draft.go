@@ -93,7 +93,28 @@ func (d *drafts[C, P]) add(c *config.Config, id string, l *layer[C], place strin
 	}
 	if d.makers[l.id] != l {
 		d.kind.join(c, l, place, in, m)
+		d.agree(l, in)
 	}
+}
+
+// agree lets a layer and the instance that it joins settle what they leave open.
+// The instance may be in use, so it is a copy that changes, until commit.
+func (d *drafts[C, P]) agree(l *layer[C], in *instance[C, P]) {
+	if d.kind.agree == nil {
+		return
+	}
+	next := *in
+	next.settings = slices.Clone(in.settings)
+	if d.kind.agree(l, &next) {
+		d.needs(&next)
+	}
+}
+
+func (d *drafts[C, P]) needs(in *instance[C, P]) {
+	if d.wanted == nil {
+		d.wanted = map[string]*instance[C, P]{}
+	}
+	d.wanted[in.id] = in
 }
 
 // want adds the instance that the layer l of the pipeline id uses. What there is
@@ -115,10 +136,7 @@ func (d *drafts[C, P]) want(c *config.Config, id string, l *layer[C], place stri
 		in.maker, in.place = old.maker, old.place
 		d.kind.keep(&in.config, old.config)
 	}
-	if d.wanted == nil {
-		d.wanted = map[string]*instance[C, P]{}
-	}
-	d.wanted[l.id] = in
+	d.needs(in)
 	d.made(l)
 	return in
 }
@@ -168,8 +186,8 @@ func (d *drafts[C, P]) commit(r *Registry, apply []func()) []func() {
 }
 
 // apply puts the wanted settings in force. That may let waiting calls go on,
-// and so call users' functions: no lock is held, and two reloads may overtake
-// each other. Whoever finds that the settings were changed meanwhile does it
+// and so call users' functions: no lock is held, and two builds or reloads may
+// overtake each other. Whoever finds that the settings were changed meanwhile does it
 // again, so that the last ones stay.
 func (in *instance[C, P]) apply(r *Registry) {
 	for {

@@ -30,6 +30,12 @@ type kind[C any, P shared[C]] struct {
 
 	// keep puts the instance's functions in from into c if c has none.
 	keep func(c *C, from C)
+
+	// open are the settings that agree may still settle as long as nobody gives
+	// them; agree does so for a layer and the instance that it joins, and reports
+	// whether it has changed the instance. nil: there are none.
+	open  []string
+	agree func(l *layer[C], in *instance[C, P]) bool
 }
 
 // shared is what the policies of all kinds have in common. Reconfigure keeps a
@@ -61,6 +67,14 @@ func (all instances[C, P]) policy(id string) (p P, ok bool) {
 		return in.policy, true
 	}
 	return p, false
+}
+
+// unapplied returns the instance if its settings are not in force yet, else nil.
+func (all instances[C, P]) unapplied(id string) *instance[C, P] {
+	if in := all[id]; in != nil && in.applied != in.changes {
+		return in
+	}
+	return nil
 }
 
 // key is the name of a setting in its section.
@@ -142,10 +156,11 @@ func (k *kind[C, P]) ofLayer(l *layer[C], says bool) error {
 }
 
 // compare notes every setting that has another value here, at place, than there.
+// An open one that is given in neither place has none to differ in.
 func (k *kind[C, P]) compare(id string, here []config.Setting, place string, there []config.Setting, otherPlace string, m *mistakes, counts func(config.Setting) bool) {
-	values := make(map[string]string, len(there))
+	values := make(map[string]config.Setting, len(there))
 	for _, s := range there {
-		values[k.key(s)] = s.Value
+		values[k.key(s)] = s
 	}
 	note := func(key, value, other string) {
 		m.add(policy.ConfigError{
@@ -159,9 +174,10 @@ func (k *kind[C, P]) compare(id string, here []config.Setting, place string, the
 		other, has := values[key]
 		delete(values, key)
 		switch {
-		case !counts(s) || has && other == s.Value:
+		case !counts(s) || has && other.Value == s.Value:
+		case s.Origin == originDefault && other.Origin == originDefault && slices.Contains(k.open, key):
 		case has:
-			note(key, s.Value, other)
+			note(key, s.Value, other.Value)
 		default:
 			note(key, s.Value, "none")
 		}
@@ -169,7 +185,7 @@ func (k *kind[C, P]) compare(id string, here []config.Setting, place string, the
 	for _, s := range there {
 		if key := k.key(s); counts(s) {
 			if other, has := values[key]; has {
-				note(key, "none", other)
+				note(key, "none", other.Value)
 			}
 		}
 	}

@@ -66,7 +66,33 @@ var bulkheads = kind[bulkhead.Config, *bulkhead.Policy]{
 	functions: noFunctions[bulkhead.Config],
 	rules:     noRules[bulkhead.Config],
 	keep:      func(*bulkhead.Config, bulkhead.Config) {},
+	open:      []string{"queue", "maxWait"}, agree: agreeOnWaiting,
 }
+
+// agreeOnWaiting settles what B-2 says of queue and maxWait where the one belongs
+// to the instance and the other to a layer that joins it: which of the two is
+// given says what the other one is while that is not. Once a layer gives the queue,
+// even as what it is, it is given.
+func agreeOnWaiting(l *layer[bulkhead.Config], in *instance[bulkhead.Config, *bulkhead.Policy]) (changed bool) {
+	find := func(settings []config.Setting, key string) *config.Setting {
+		return &settings[slices.IndexFunc(settings, func(s config.Setting) bool { return in.kind.key(s) == key })]
+	}
+	queue, own, wait := find(in.settings, "queue"), find(l.Settings, "queue"), find(l.Settings, "maxWait")
+	switch {
+	case queue.Origin == originDefault && own.Origin != originDefault:
+		queue.Origin = own.Origin
+		return true
+	case queue.Origin == originDefault && l.Config.MaxWait != 0 && in.config.Queue == 0:
+		in.config.Queue, queue.Value = bulkhead.Unbounded, unlimited
+		return true
+	case queue.Origin != originDefault && in.config.Queue != 0 && wait.Origin == originDefault:
+		l.Config.MaxWait, wait.Value = bulkhead.Unbounded, unlimited
+	}
+	return false
+}
+
+// unlimited is what a setting shows for bulkhead.Unbounded.
+const unlimited = "unlimited"
 
 var timeouts = kind[timeout.Config, *timeout.Policy]{
 	name: "timeout", section: "timeout",

@@ -23,7 +23,7 @@ type layer[C any] struct {
 	err   error  // what is wrong with Config; the instance may make it right
 }
 
-// resolved is what a pipeline comes to. It is immutable.
+// resolved is what a pipeline comes to. It is immutable once it is registered.
 type resolved struct {
 	retry    layer[retry.Config]
 	breaker  layer[circuitbreaker.Config]

@@ -194,6 +194,8 @@ looks at the caller's context and calls the function: nothing is protected, and 
 
 A layer with a ` + "`name`" + ` uses the shared instance of that id, whose settings stand under ` + "`instances.<name>`" + ` if there is such a
 section. How long a layer waits (` + "`maxWait`" + `), ` + "`freeOnTimeout`" + ` and all of a retry but its budget stay the layer's own.
+The ` + "`queue`" + ` of a bulkhead is the instance's. Where it is given, a layer without a ` + "`maxWait`" + ` waits as long as its context allows;
+where nobody gives it, such a layer does not wait, and the others have a queue without a bound. 0 of either: no waiting.
 
 ## Values
 
