@@ -85,7 +85,8 @@ func (p *Policy) Config() Config { return p.settings.Load().config }
 //   - nil: the caller holds a slot and must call [Policy.Release] once;
 //   - an [*Error], which matches [ErrFull]: no slot, and no place in the queue or
 //     no slot within MaxWait;
-//   - ctx.Err(): ctx ended first, or before the call; that is counted nowhere;
+//   - an error that matches ctx.Err() and context.Cause(ctx): ctx ended first, or
+//     before the call; that is counted nowhere;
 //   - registry.ErrClosed: it would have had to wait, and the registry was closed.
 //
 // It never passes somebody who waits. A nil ctx panics.
@@ -93,13 +94,17 @@ func (p *Policy) Acquire(ctx context.Context) error {
 	if ctx == nil {
 		panic("bulkhead: nil ctx in Acquire")
 	}
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return scope.Ended(ctx)
 	}
 	if p.take() {
 		return nil
 	}
-	return p.wait(ctx, p.settings.Load().config.MaxWait)
+	err := p.wait(ctx, p.settings.Load().config.MaxWait)
+	if err != nil && errors.Is(err, ctx.Err()) { // never so for a refusal or ErrClosed
+		return scope.Ended(ctx)
+	}
+	return err
 }
 
 // TryAcquire takes a slot if one is free and nobody waits for it, and reports

@@ -13,7 +13,8 @@ import (
 // Enter is [Policy.Acquire] for package pipeline: it waits at most maxWait (0:
 // not at all, below: as long as ctx allows) instead of Config.MaxWait, which
 // belongs to the layer that made the instance, and takes a free slot without
-// looking at ctx, which the pipeline has looked at.
+// looking at ctx, which the pipeline has looked at. The end of ctx is ctx.Err()
+// alone: ctx may be an attempt's, and its cause is not the caller's.
 func (p *Policy) Enter(ctx context.Context, maxWait time.Duration) error {
 	if p.take() {
 		return nil

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/scope"
 	"resilience4cata.dev/go/internal/waitq"
 	"resilience4cata.dev/go/policy/bulkhead"
 )
@@ -174,6 +176,63 @@ func TestAcquire_O5_DoneContextTakesNothing(t *testing.T) {
 	}
 	if diff := cmp.Diff(counts{Limit: 1, InUse: 1, Admitted: 1}, countsOf(p)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// T-10: what Acquire says of a context that has ended matches its error and its
+// cause; it is that error itself where there is no other cause. Enter leaves the
+// cause to the pipeline.
+func TestAcquire_T10_AContextThatEndedIsNamedWithItsCause(t *testing.T) {
+	errWhy := errors.New("why")
+	for _, why := range []error{errWhy, nil} {
+		for _, waits := range []bool{true, false} {
+			p, m := newManual(t, bulkhead.Config{MaxConcurrent: 1, Queue: 1, MaxWait: time.Second})
+			mustAcquire(t, p)
+			ended := func(enter func(context.Context) error) error {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				if waits {
+					m.AfterFunc(30*ms, func() { cancel(why) })
+				} else {
+					cancel(why)
+				}
+				return enter(ctx)
+			}
+			err := ended(p.Acquire)
+			if why == nil && err != context.Canceled { //nolint:errorlint // that value
+				t.Errorf("waits %v, no cause: got %v", waits, err)
+			}
+			if why != nil && (!errors.Is(err, why) || !errors.Is(err, context.Canceled)) {
+				t.Errorf("waits %v: got %v", waits, err)
+			}
+			err = ended(func(ctx context.Context) error { return p.Enter(ctx, time.Second) })
+			if err != context.Canceled { //nolint:errorlint // that value
+				t.Errorf("waits %v, Enter: got %v", waits, err)
+			}
+		}
+	}
+}
+
+// Who was refused before the context ended hears of the refusal alone.
+func TestAcquire_T10_ARefusalIsNoEndOfTheContext(t *testing.T) {
+	for _, want := range []error{bulkhead.ErrFull, scope.ErrClosed} {
+		clk := &hookClock{Manual: clock.NewManual(start)}
+		s := scope.New(clk, nil)
+		p, err := bulkhead.NewIn(s, "b", bulkhead.Config{MaxConcurrent: 1, Queue: 1, MaxWait: 50 * ms})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustAcquire(t, p)
+		ctx, cancel := context.WithCancel(t.Context())
+		clk.hook = func() {
+			if want == scope.ErrClosed { //nolint:errorlint // that value
+				s.Close()
+			}
+			clk.Advance(50 * ms)
+			cancel()
+		}
+		if err := p.Acquire(ctx); !errors.Is(err, want) || errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want %v", err, want)
+		}
 	}
 }
 

@@ -86,8 +86,9 @@ func (p *Policy) Config() Config { return *p.current.Load().config }
 //   - nil: the caller has spent a permit;
 //   - an [*Error], which matches [ErrLimited] and says when a permit would have
 //     been there;
-//   - ctx.Err(): ctx ended first, or before the call; no permit was spent, a
-//     place in the queue was given back to those behind, and nothing is counted;
+//   - an error that matches ctx.Err() and context.Cause(ctx): ctx ended first, or
+//     before the call; no permit was spent, a place in the queue was given back to
+//     those behind, and nothing is counted;
 //   - registry.ErrClosed: the registry was closed.
 //
 // It never passes somebody who waits. A nil ctx panics.
@@ -95,10 +96,14 @@ func (p *Policy) Acquire(ctx context.Context) error {
 	if ctx == nil {
 		panic("ratelimit: nil ctx in Acquire")
 	}
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return scope.Ended(ctx)
 	}
-	return p.Enter(ctx, p.current.Load().config.MaxWait, 0)
+	err := p.Enter(ctx, p.current.Load().config.MaxWait, 0)
+	if err != nil && errors.Is(err, ctx.Err()) { // never so for a refusal or ErrClosed
+		return scope.Ended(ctx)
+	}
+	return err
 }
 
 // TryAcquire takes a permit if one is in store and nobody waits for it, and
@@ -120,7 +125,8 @@ func (p *Policy) TryAcquire() bool {
 // Enter is [Policy.Acquire] for package pipeline: it waits at most maxWait (0 or
 // less: not at all) instead of Config.MaxWait, which belongs to the layer that
 // made the instance, and takes a permit that is in store without looking at ctx,
-// which the pipeline has looked at. A wait must end before the instant until, in
+// which the pipeline has looked at. The end of ctx is ctx.Err() alone: the
+// pipeline knows the cause. A wait must end before the instant until, in
 // the time of scope.Now; exactly then is too late. 0 is no such bound.
 func (p *Policy) Enter(ctx context.Context, maxWait time.Duration, until int64) error {
 	now := p.scope.Now()

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/scope"
 	"resilience4cata.dev/go/internal/waitq"
 	"resilience4cata.dev/go/policy/ratelimit"
 )
@@ -48,6 +49,76 @@ func TestWaitEndsWithTheContext(t *testing.T) {
 	}
 	if got := nextWait(t, p); got != 600*time.Millisecond {
 		t.Errorf("the next would wait %s: the place was not given back", got)
+	}
+}
+
+// T-10: what Acquire says of a context that has ended matches its error and its
+// cause; it is that error itself where there is no other cause. Enter leaves the
+// cause to the pipeline.
+func TestAcquire_T10_AContextThatEndedIsNamedWithItsCause(t *testing.T) {
+	errWhy := errors.New("why")
+	for _, why := range []error{errWhy, nil} {
+		for _, waits := range []bool{true, false} {
+			p, m := newManual(t, ratelimit.PerSecond(1), ratelimit.MaxWait(time.Minute))
+			drain(p)
+			ended := func(enter func(context.Context) error) error {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				if waits {
+					m.AfterFunc(100*time.Millisecond, func() { cancel(why) })
+				} else {
+					cancel(why)
+				}
+				return enter(ctx)
+			}
+			err := ended(p.Acquire)
+			if why == nil && err != context.Canceled { //nolint:errorlint // that value
+				t.Errorf("waits %v, no cause: got %v", waits, err)
+			}
+			if why != nil && (!errors.Is(err, why) || !errors.Is(err, context.Canceled)) {
+				t.Errorf("waits %v: got %v", waits, err)
+			}
+			err = ended(func(ctx context.Context) error { return p.Enter(ctx, time.Minute, 0) })
+			if err != context.Canceled { //nolint:errorlint // that value
+				t.Errorf("waits %v, Enter: got %v", waits, err)
+			}
+		}
+	}
+}
+
+// tied is a clock on which the end of a wait's context always ties with what
+// settles the wait: the context seems to have been first.
+type tied struct {
+	*clock.Manual
+	settle func()
+}
+
+func (c *tied) Wait(ctx context.Context, _ <-chan struct{}) error {
+	c.settle()
+	return ctx.Err()
+}
+
+// Who was refused before the context ended hears of the refusal alone.
+func TestAcquire_T10_ARefusalIsNoEndOfTheContext(t *testing.T) {
+	for _, want := range []error{ratelimit.ErrLimited, scope.ErrClosed} {
+		clk := &tied{Manual: clock.NewManual(start)}
+		s := scope.New(clk, nil)
+		p, err := ratelimit.NewIn(s, "b", config(ratelimit.PerSecond(1), ratelimit.MaxWait(time.Second)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		drain(p)
+		ctx, cancel := context.WithCancel(t.Context())
+		clk.settle = func() {
+			if want == scope.ErrClosed { //nolint:errorlint // that value
+				s.Close()
+			} else {
+				setRate(t, p, 1, time.Minute, 1)
+			}
+			cancel()
+		}
+		if err := p.Acquire(ctx); !errors.Is(err, want) || errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want %v", err, want)
+		}
 	}
 }
 
