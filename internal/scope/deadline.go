@@ -273,7 +273,7 @@ func (s *Scope) Each(visit func(c *callctx.Context, slot *atomic.Pointer[callctx
 	}
 	s.mu.Unlock()
 	for _, p := range all {
-		if c := p.slot.Load(); c != nil && c != callctx.Firing {
+		if c := p.context(); c != nil {
 			visit(c, &p.slot)
 		}
 	}

@@ -20,6 +20,10 @@ type private struct {
 	mu    sync.Mutex
 	timer clock.Timer
 	over  bool
+
+	// Guarded by the scope's mu; nil: it is in no moment.
+	moment     *moment
+	prev, next *private
 }
 
 // hold gives c a place of its own, without a deadline yet. now is a reading of
@@ -45,26 +49,33 @@ func (s *Scope) hold(c *callctx.Context, now int64) *private {
 	return p
 }
 
+// context is p's, nil if it has ended or is just being ended.
+func (p *private) context() *callctx.Context {
+	if c := p.slot.Load(); c != callctx.Firing {
+		return c
+	}
+	return nil
+}
+
 // begin sets the deadline and its timer, once, unless the context has ended.
 func (p *private) begin(now, deadline int64) {
-	c := p.slot.Load()
-	if deadline == Never || c == nil || c == callctx.Firing {
+	c := p.context()
+	if deadline == Never || c == nil {
 		return
 	}
 	s := p.scope
-	p.mu.Lock()
-	if p.over || p.begun.Load() {
-		p.mu.Unlock()
+	if !p.fix(c, deadline) {
 		return
 	}
-	c.WheelStamp().Store(deadline)
-	p.begun.Store(true)
-	p.mu.Unlock()
-	// The clock may be the user's code, and call back here: with no lock held.
-	t := s.clk.AfterFunc(until(now, deadline), func() {
+	fire := func() {
 		expire(c, &p.slot, s.soon)
 		c.Tell()
-	})
+	}
+	if !s.ordered {
+		fire = func() { p.pass(deadline) }
+	}
+	// The clock may be the user's code, and call back here: with no lock held.
+	t := s.clk.AfterFunc(until(now, deadline), fire)
 	p.mu.Lock()
 	over := p.over
 	if !over {
@@ -74,6 +85,24 @@ func (p *private) begin(now, deadline int64) {
 	if over {
 		t.Stop()
 	}
+}
+
+// fix tells c its deadline, unless it has one or has ended.
+func (p *private) fix(c *callctx.Context, deadline int64) bool {
+	s := p.scope
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over || p.begun.Load() {
+		return false
+	}
+	c.WheelStamp().Store(deadline)
+	p.begun.Store(true)
+	if !s.ordered { // end takes it out: it sets over first
+		s.join(p, deadline)
+	}
+	return true
 }
 
 // end is called when the context has ended, and once more when the attempt
@@ -89,12 +118,14 @@ func (p *private) end() {
 	}
 	p.scope.mu.Lock()
 	delete(p.scope.privates, p)
+	p.leave()
 	p.scope.mu.Unlock()
 }
 
 // soon calls f after all timers that are due at this instant. A manual clock
 // calls its events in the order in which they were set. In a synctest bubble
-// they run at once, and time goes on only when all are done.
+// they run at once, and time goes on only when all are done. Other clocks promise
+// nothing: see moment.
 func (s *Scope) soon(f func()) {
 	var d time.Duration
 	if s.system {

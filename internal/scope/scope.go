@@ -23,6 +23,7 @@ type Scope struct {
 	base     time.Time
 	far      atomic.Pointer[time.Time] // see far
 	system   bool                      // clk is the system's: read its monotonic part alone
+	ordered  bool                      // clk calls what is due at once in a known order: see soon
 	bubble   bool                      // made inside a synctest bubble
 	listener policy.Listener
 
@@ -32,6 +33,7 @@ type Scope struct {
 	mu       sync.Mutex
 	hooks    map[*hook]struct{}
 	privates map[*private]struct{} // contexts whose deadlines are not on the wheel
+	moments  map[int64]*moment     // by deadline; nil where the clock is ordered
 }
 
 type hook struct{ f func() }
@@ -45,6 +47,10 @@ func New(clk clock.Clock, listener policy.Listener) *Scope {
 	s := &Scope{clk: clk, listener: listener, system: clk == clock.System(), hooks: map[*hook]struct{}{}, privates: map[*private]struct{}{}}
 	s.base = clk.Now()
 	s.bubble = s.system && wheel.Bubbled(s.base)
+	_, manual := clk.(*clock.Manual)
+	if s.ordered = s.system || manual; !s.ordered {
+		s.moments = map[int64]*moment{}
+	}
 	return s
 }
 
@@ -95,8 +101,9 @@ type driver interface {
 }
 
 // Wait blocks until ready is closed (nil) or ctx ends (its error); ready wins
-// when both are true. Every wait of the library goes through here, so that a
-// manual clock can drive itself through its events meanwhile.
+// when both are true. Every wait of a policy and every backoff goes through here,
+// so that a manual clock can drive itself through its events meanwhile. A wait for
+// a future does not: see docs/testing.md.
 func (s *Scope) Wait(ctx context.Context, ready <-chan struct{}) error {
 	if d, ok := s.clk.(driver); ok {
 		return d.Wait(ctx, ready)
