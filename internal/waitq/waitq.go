@@ -37,9 +37,9 @@ type Waiter struct {
 	prev, next *Waiter
 	queued     bool
 
-	// Due is when a limiter will serve it, in the owner's time; Max is the
-	// longest it may wait. Guarded by the owner's lock.
-	Due, Max int64
+	// Max is the last instant at which its wait may end, in the owner's time.
+	// Guarded by the owner's lock.
+	Max int64
 }
 
 // New returns a waiter whose wake is called once, by whoever settles it, with
@@ -107,9 +107,6 @@ func (q *Queue) Len() int { return q.n }
 
 // Front is the waiter that is first in line, or nil.
 func (q *Queue) Front() *Waiter { return q.head }
-
-// Next is the waiter behind w, or nil.
-func (q *Queue) Next(w *Waiter) *Waiter { return w.next }
 
 // Push puts w at the end of the line.
 func (q *Queue) Push(w *Waiter) {

@@ -2,6 +2,7 @@ package waitq_test
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
@@ -20,8 +21,8 @@ func TestQueueKeepsOrder(t *testing.T) {
 		return w
 	}
 	a, b, c, d := push("a"), push("b"), push("c"), push("d")
-	order := func() (names []string) {
-		for w := q.Front(); w != nil; w = q.Next(w) {
+	names := func(ws []*waitq.Waiter) (names []string) {
+		for _, w := range ws {
 			names = append(names, name[w])
 		}
 		return names
@@ -43,8 +44,13 @@ func TestQueueKeepsOrder(t *testing.T) {
 		if !s.do() {
 			t.Errorf("step %d answered wrong", i)
 		}
-		if diff := cmp.Diff(s.want, order()); diff != "" {
+		forward, back := waitq.Order(&q)
+		if diff := cmp.Diff(s.want, names(forward)); diff != "" {
 			t.Errorf("step %d (-want +got)\n%s", i, diff)
+		}
+		slices.Reverse(back)
+		if diff := cmp.Diff(s.want, names(back)); diff != "" {
+			t.Errorf("step %d, from the back (-want +got)\n%s", i, diff)
 		}
 		if q.Len() != len(s.want) {
 			t.Errorf("step %d: Len = %d, want %d", i, q.Len(), len(s.want))
