@@ -82,7 +82,7 @@ func (b *binder) entities(top string, n *node) {
 	for _, e := range n.entries {
 		path := pathOf(top, e.key)
 		if got := checkID(e.key); got != "" {
-			b.fault(top, fault{e.place, codeID, got, "ids are compared exactly"})
+			b.fault(top, fault{e.place, codeID, got, hintID})
 			continue
 		}
 		entity := b.config.entity(top, e.key, origin{b.file, e.place})

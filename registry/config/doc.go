@@ -45,6 +45,7 @@
 //	what                                                        proved by
 //	all mistakes at once, sorted, the same text on every run     TestTenMistakesAreReportedTogether, TestField_CF10_AllMistakesTheSameEachTime
 //	an unknown key is an error with the nearest known one        TestField_CF01_MisspeltKeys
+//	every mistake has a way out, and what it names is legal      TestMistakes_G4_EachHasAWayOut
 //	null is an error, {} is not, an empty document is empty      TestField_CF07_NullAndEmpty
 //	YAML and JSON mean the same                                  TestJSONAndYAMLMeanTheSame
 //	hostile text costs bounded time and memory                   TestHostileTextIsRefusedInBoundedTime

@@ -114,7 +114,7 @@ func (b *envBinder) set(here place, steps []step, value step) {
 	}
 	id, key := steps[1].text, steps[2].text
 	if got := checkID(id); got != "" {
-		b.fault(path, fault{here, codeID, got, "ids are compared exactly"})
+		b.fault(path, fault{here, codeID, got, hintID})
 		return
 	}
 	n := &node{place: here, shape: shapeOf(value), text: value.text}

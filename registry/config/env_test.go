@@ -100,7 +100,7 @@ func TestMistakesOfTheEnvironmentAreToldTogether(t *testing.T) {
 		{`instances.a.bulkhead.enabled=yes`, `RESILIENCE4CATA_SET: instances."a".bulkhead.enabled: "yes" is not true or false (did you mean true?) [R4C-ATR-006]`},
 		{`instances.a.bulkhead.maxConcurrent="5"`, `RESILIENCE4CATA_SET: instances."a".bulkhead.maxConcurrent: "5" is not a whole number (write it without quotes) [R4C-ATR-005]`},
 		{`instances.a.config=slwo`, `RESILIENCE4CATA_SET: instances."a".config: unknown config "slwo" (did you mean "slow"?) [R4C-REG-004]`},
-		{`instances." a".critical=true`, `RESILIENCE4CATA_SET: instances." a".critical: " a" begins or ends with a space (ids are compared exactly) [R4C-ATR-004]`},
+		{`instances." a".critical=true`, `RESILIENCE4CATA_SET: instances." a".critical: " a" begins or ends with a space (give a name that can be printed, without space around it) [R4C-ATR-004]`},
 		{`instances.a.critical=true;instances."a".critical=false`, `RESILIENCE4CATA_SET: instances."a".critical: duplicate path (it is set twice in RESILIENCE4CATA_SET) [R4C-REG-003]`},
 		{`instances.a.critical`, `RESILIENCE4CATA_SET: "instances.a.critical": there is no "=" after the path (write path=value; path=value) [R4C-REG-001]`},
 		{`instances."a.critical=true`, `RESILIENCE4CATA_SET: "instances.\"a.critical=true": a quote is not closed, or holds a wrong escape (write path=value; path=value) [R4C-REG-001]`},

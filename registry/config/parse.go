@@ -68,7 +68,8 @@ func (e *readError) Error() string   { return e.mistake.Error() }
 func (e *readError) Unwrap() []error { return []error{&e.mistake, e.cause} }
 
 // Parse parses a configuration in YAML or in JSON, which is read as the YAML
-// that it is. The name stands for the file in errors and origins.
+// that it is. The name stands for the file in errors and origins; it may be any
+// text, and its ending, unlike that of [Load]'s path, says nothing.
 //
 // All mistakes are returned at once, sorted by position, each as an *[Error],
 // joined: list them with [policy.ConfigErrors]. A Config comes back only if there

@@ -14,7 +14,7 @@ func TestSharesThatAreWrittenAsPercent_G4(t *testing.T) {
 		"{retry: {jitter: 20}}":                 "give a value from 0 to 1; did you mean 0.2?",
 		"{circuitBreaker: {failureRatio: 50}}":  "give a value above 0, at most 1; did you mean 0.5?",
 		"{circuitBreaker: {failureRatio: 200}}": "give a value above 0, at most 1",
-		"{retry: {jitter: x%}}":                 "",
+		"{retry: {jitter: x%}}":                 "write decimal digits, such as 0.5",
 	} {
 		_, err := config.Parse("f", []byte("instances: {a: "+value+"}"))
 		mistakes := policy.ConfigErrors(err)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -71,7 +72,8 @@ func (a *attribute) read(n *node) (any, *fault) {
 	case kindDuration:
 		return a.readDuration(n)
 	case kindInt:
-		if n.shape != shapeInt || !decimalInt.MatchString(n.text) {
+		// To YAML, a number that is too large for it is a float, as is -0.
+		if n.shape != shapeInt && n.shape != shapeFloat || !decimalInt.MatchString(n.text) {
 			return nil, a.wrong(n, a.numberHint(n, decimalInt))
 		}
 		v, err := strconv.Atoi(n.text)
@@ -79,7 +81,7 @@ func (a *attribute) read(n *node) (any, *fault) {
 			return nil, a.wrong(n, "write "+unlimited)
 		}
 		if err != nil {
-			return nil, &fault{n.place, codeRange, clip(n.text) + " is too large", "give a smaller number"}
+			return nil, a.tooFar(n)
 		}
 		return v, nil
 	case kindFloat:
@@ -88,7 +90,7 @@ func (a *attribute) read(n *node) (any, *fault) {
 		case !decimalFloat.MatchString(n.text):
 			return nil, a.wrong(n, a.numberHint(n, decimalFloat))
 		case err != nil: // to YAML, too, a number that is too large is text
-			return nil, &fault{n.place, codeRange, clip(n.text) + " is too large", "give a smaller number"}
+			return nil, a.tooFar(n)
 		case n.shape == shapeString:
 			return nil, a.wrong(n, a.numberHint(n, decimalFloat))
 		}
@@ -100,7 +102,7 @@ func (a *attribute) read(n *node) (any, *fault) {
 		return strings.EqualFold(n.text, "true"), nil
 	case kindWord:
 		if n.shape != shapeString || !slices.Contains(a.words, n.text) {
-			return nil, a.wrong(n, didYouMean(n.text, a.words, ""))
+			return nil, a.wrong(n, didYouMean(n.text, a.words, a.beginning(n.text)))
 		}
 		return n.text, nil
 	default: // kindID
@@ -108,7 +110,7 @@ func (a *attribute) read(n *node) (any, *fault) {
 			return nil, a.wrong(n, "write it in quotes")
 		}
 		if got := checkID(n.text); got != "" {
-			return nil, &fault{n.place, codeID, got, "ids are compared exactly"}
+			return nil, &fault{n.place, codeID, got, hintID}
 		}
 		return n.text, nil
 	}
@@ -121,7 +123,11 @@ func (a *attribute) readDuration(n *node) (any, *fault) {
 	d, err := time.ParseDuration(n.text)
 	switch {
 	case err == nil && d >= 0 && strings.HasPrefix(n.text, "-"):
-		return nil, &fault{n.place, codeDuration, quote(n.text) + " is not a duration", "did you mean 0s?"}
+		hint := "did you mean 0s?"
+		if !a.in.holds(0) {
+			hint = a.legal()
+		}
+		return nil, &fault{n.place, codeDuration, quote(n.text) + " is not a duration", hint}
 	case err == nil && d == -1 && a.endless:
 		f := a.wrong(n, "write "+unlimited)
 		f.got = clip(n.text) + " is not " + a.wants()
@@ -130,9 +136,9 @@ func (a *attribute) readDuration(n *node) (any, *fault) {
 		return d, nil
 	}
 	if decimalFloat.MatchString(n.text) {
-		return nil, &fault{n.place, codeDuration, clip(n.text) + " has no unit", unitHint(strings.TrimPrefix(n.text, "+"))}
+		return nil, &fault{n.place, codeDuration, clip(n.text) + " has no unit", a.unitHint(strings.TrimPrefix(n.text, "+"))}
 	}
-	f := &fault{n.place, codeDuration, quote(n.text) + " is not a duration", durationHint}
+	f := &fault{n.place, codeDuration, quote(n.text) + " is not a duration", a.legal()}
 	switch t := strings.ToLower(strings.ReplaceAll(n.text, " ", "")); {
 	case a.endless && Nearest(n.text, []string{unlimited}) != "":
 		f.hint = `did you mean "unlimited"?`
@@ -146,12 +152,14 @@ func (a *attribute) readDuration(n *node) (any, *fault) {
 
 // unitHint is the way out of a number without a unit. Most are seconds; from a
 // hundred on, somebody may as well have thought of milliseconds.
-func unitHint(number string) string {
+func (a *attribute) unitHint(number string) string {
 	seconds, millis := number+"s", number+"ms"
 	n, err := strconv.ParseFloat(number, 64)
 	switch {
+	case err == nil && n == -1 && a.endless:
+		return "write " + unlimited
 	case err != nil || n < 0 || !isDuration(millis):
-		return durationHint
+		return a.legal()
 	case n < 100:
 		return "did you mean " + seconds + "?"
 	case !isDuration(seconds):
@@ -160,15 +168,25 @@ func unitHint(number string) string {
 	return "did you mean " + millis + " or " + seconds + "?"
 }
 
-const durationHint = "write a number and a unit, such as 250ms, 2s or 1m30s"
-
 func isDuration(t string) bool {
 	_, err := time.ParseDuration(t)
 	return err == nil
 }
 
-// wrong is the fault of a value of another type than a asks for.
+// tooFar is the fault of a number that no variable could hold.
+func (a *attribute) tooFar(n *node) *fault {
+	if strings.HasPrefix(n.text, "-") {
+		return &fault{n.place, codeRange, clip(n.text) + " is out of range", "give a value " + a.in.text}
+	}
+	return &fault{n.place, codeRange, clip(n.text) + " is too large", "give a smaller number"}
+}
+
+// wrong is the fault of a value of another type than a asks for. Without a hint
+// that fits the value, it shows what a legal one looks like.
 func (a *attribute) wrong(n *node, hint string) *fault {
+	if hint == "" {
+		hint = a.legal()
+	}
 	f := &fault{n.place, codeType, n.shape.String() + " is not " + a.wants(), hint}
 	switch {
 	case n.shape == shapeString:
@@ -204,6 +222,47 @@ func (a *attribute) wants() string {
 	}
 }
 
+// legal shows what a legal value looks like.
+func (a *attribute) legal() string {
+	or := ""
+	if a.endless {
+		or = ", or " + unlimited
+	}
+	digits := "write decimal digits, such as "
+	switch a.kind {
+	case kindDuration:
+		return "write a number and a unit, such as 250ms, 2s or 1m30s" + or
+	case kindInt:
+		return digits + "10" + or
+	case kindFloat:
+		if a.initial == "" || a.initial == "0" {
+			return digits + "0.5"
+		}
+		return digits + a.initial
+	case kindBool:
+		return "write true or false"
+	case kindWord:
+		return "known are " + strings.Join(a.words, ", ")
+	default:
+		return "write one id, as text"
+	}
+}
+
+// beginning is the hint that names the only word that text is the beginning of,
+// or "".
+func (a *attribute) beginning(text string) string {
+	var words []string
+	for _, w := range a.words {
+		if text != "" && strings.HasPrefix(w, strings.ToLower(text)) {
+			words = append(words, w)
+		}
+	}
+	if len(words) != 1 {
+		return ""
+	}
+	return `did you mean "` + words[0] + `"?`
+}
+
 // isShare reports whether a is a part of one.
 func (a *attribute) isShare() bool {
 	return a.kind == kindFloat && a.in.holds(1) && !a.in.holds(1.5)
@@ -217,6 +276,9 @@ func (a *attribute) numberHint(n *node, legal *regexp.Regexp) string {
 		if x, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil && a.in.holds(x/100) {
 			return "did you mean " + decimal(x/100) + "?"
 		}
+	}
+	if x, err := strconv.ParseFloat(n.text, 64); err == nil && n.shape == shapeFloat && a.kind == kindInt && x == math.Trunc(x) && a.in.holds(x) && x < 1<<31 {
+		return "did you mean " + decimal(x) + "?"
 	}
 	switch {
 	case n.shape == shapeString && legal.MatchString(n.text):
@@ -294,6 +356,9 @@ func format(a *attribute, v any) string {
 		return s
 	}
 }
+
+// hintID is the way out of an id that is none.
+const hintID = "give a name that can be printed, without space around it"
 
 // checkID returns what is wrong with an id, "" for nothing (G-1).
 func checkID(id string) string {
