@@ -72,8 +72,12 @@ func WithListener(l policy.Listener) Option {
 // WithLogger writes the events to l as structured records, with the context of
 // the call: a breaker that opens, timeouts, calls that were given up and late
 // outcomes at the level Warn; other changes of a breaker's state at Info; retries,
-// fallbacks and refusals at Debug; panics of callbacks at Error. Of refusals that
-// follow each other quickly only the first is written, and then their number.
+// fallbacks and refusals at Debug; panics of callbacks at Error.
+//
+// Of the refusals of one instance within a second only the first is written. The
+// next one after that second is written with the number of those that were not, as
+// "more". Nothing is written when refusals end: the last of them may be in the
+// counters of the snapshot alone.
 func WithLogger(l *slog.Logger) Option {
 	return option(func(o *options) {
 		if l == nil {

@@ -21,7 +21,8 @@ const schema = 1
 // registry. Each row is of one moment; two rows may be of two.
 //
 // In JSON, counters only grow, numbers carry their unit in the key, and durations
-// of settings are Go duration text.
+// of settings are Go duration text. A bulkhead's "maxWait" of "-1ns" and its "queue"
+// of -1 are what a configuration and [Registry.Explain] call unlimited.
 type Snapshot struct {
 	Schema          int                       `json:"schema"` // 1
 	At              time.Time                 `json:"at"`     // by the registry's clock
