@@ -2,8 +2,9 @@ package policy
 
 import "time"
 
-// Error is implemented by every error that a policy makes. Find it with
-// [errors.As].
+// Error is implemented by every error that a policy makes on its own. Find it with
+// [errors.As]. A failed fallback's error is none: it holds two errors, its own and
+// the one that it was asked for, and whichever of them is an Error is found in it.
 type Error interface {
 	error
 
