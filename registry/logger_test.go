@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,9 @@ func TestLogger_TimeoutsRetriesAndLateOutcomes(t *testing.T) {
 	if len(got) != 7 || !strings.HasPrefix(got[6], `level=DEBUG msg="fallback applied" policy=fallback id=p err=`) {
 		t.Fatalf("%d lines: %s", len(got), strings.Join(got, "\n"))
 	}
+	// Which of the two an attempt tells first is for package pipeline to prove.
+	slices.Sort(got[0:2])
+	slices.Sort(got[3:5])
 	if diff := cmp.Diff(want, got[:6]); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
