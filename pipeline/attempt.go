@@ -30,7 +30,7 @@ const (
 	cut                          // its deadline is MaxDuration's
 	inTime                       // it ended before it was given up: its end is its result
 	gone                         // its outcome is where it belongs, and it runs no more
-	uncounted                    // and no gauge says that it runs: only then is the work over
+	uncounted                    // it has left the gauge of abandoned work, too: only then is the work over
 	observed                     // of the first: somebody in another synctest bubble waits for the call
 )
 
@@ -288,7 +288,7 @@ func (a *attempt[T]) Ended(_ *callctx.Context, v callctx.Verdict) (after func())
 	if c.layers.FreeOnTimeout || a.stage.Load() != nil {
 		a.free()
 	}
-	pending := a.stage.Load() != nil // else who starts the stage cancels it
+	staging := a.stage.Load() != nil // else who starts the stage cancels it
 	if c.asksUser() && c.scope().System() {
 		// The stage is cancelled by who comes second: then the call has its answer,
 		// and all that were due with it have theirs decided.
@@ -304,16 +304,16 @@ func (a *attempt[T]) Ended(_ *callctx.Context, v callctx.Verdict) (after func())
 				return c.expire(a, before)
 			}()
 			if next != nil {
-				c.drive(next, atBreaker, c.more.Load().task, true)
+				c.drive(next, atBreaker, c.more.Load().function(), true)
 			}
 		}()
-		if !pending {
+		if !staging {
 			return nil
 		}
 		return second
 	}
 	next := c.expire(a, before)
-	if !pending {
+	if !staging {
 		c.goOn(next)
 		return nil
 	}

@@ -30,8 +30,7 @@ type call[T any] struct {
 // caller's context, or end late. A call that may do any of the first three has
 // it from the start.
 type more[T any] struct {
-	task task[T]     // for attempts that do not begin in the caller's call
-	key  callctx.Key // shared by the attempts
+	key callctx.Key // shared by the attempts
 
 	// t belongs to the driver; while busy is false and the call is pending,
 	// whoever ends the call may look at it, under mu.
@@ -44,6 +43,7 @@ type more[T any] struct {
 	alive atomic.Int32 // attempts after the first that run
 
 	mu       sync.Mutex
+	task     task[T]     // for attempts that do not begin in the caller's call; gone once the call has ended
 	last     int32       // the number of the last attempt that was entered; 0: none after the first
 	busy     bool        // the driver is using t
 	workOver bool        // workDone is closed
@@ -61,6 +61,14 @@ type more[T any] struct {
 	guests   []*scope.Guest // who wait for the same in synctest bubbles
 }
 
+// function is the user's, or nothing once the call has ended: whoever keeps a
+// future does not keep that, too. An attempt that finds nothing is not entered.
+func (m *more[T]) function() task[T] {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.task
+}
+
 type outcome[T any] struct {
 	v   T
 	err error
@@ -76,8 +84,9 @@ type task[T any] struct {
 // returns a future. The breaker, the limiter and the bulkhead are asked in this
 // call, so in the order of submission; a refusal starts no goroutine, and waits
 // and backoffs hold none. The context ends as it does for Execute, also once fn
-// has returned. The future fails at the deadline even if fn ignores its context; the bulkhead's slot is held until fn has really returned. A panic
-// of fn becomes a [PanicError]. ExecuteAsync panics if ctx or fn is nil.
+// has returned. The future fails at the deadline even if fn ignores its context;
+// the bulkhead's slot is held until fn has really returned. A panic of fn becomes
+// a [PanicError]. ExecuteAsync panics if ctx or fn is nil.
 func (p *Pipeline[T]) ExecuteAsync(ctx context.Context, fn func(context.Context) (T, error)) *Future[T] {
 	p.check(ctx, "ExecuteAsync", fn == nil)
 	return p.begin(ctx, task[T]{run: fn})
@@ -87,10 +96,10 @@ func (p *Pipeline[T]) ExecuteAsync(ctx context.Context, fn func(context.Context)
 // stage. With breaker, permit and slot free, fn runs on this goroutine, else on
 // a fresh one when they are granted; ExecuteFuture itself never waits. The
 // timeout covers the stage and not fn: it starts when fn has returned, or at
-// queueing where a slot had to be waited for. When the call ends early, its
-// future fails first, then the stage is cancelled. A panic of fn becomes a
-// [PanicError], a nil stage [ErrNilStage]. ExecuteFuture panics if ctx or fn is
-// nil.
+// queueing where a slot had to be waited for. The context of fn lives until the
+// stage has completed or was given up. When the call ends early, its future fails
+// first, then the stage is cancelled. A panic of fn becomes a [PanicError], a nil
+// stage [ErrNilStage]. ExecuteFuture panics if ctx or fn is nil.
 func (p *Pipeline[T]) ExecuteFuture(ctx context.Context, fn func(context.Context) *Future[T]) *Future[T] {
 	p.check(ctx, "ExecuteFuture", fn == nil)
 	return p.begin(ctx, task[T]{stage: fn})
@@ -108,7 +117,7 @@ func (p *Pipeline[T]) begin(ctx context.Context, fn task[T]) *Future[T] {
 		s.Calls.Begin() // before the gate is asked, as in execute
 	}
 	switch {
-	case !s.Plain && s.Gate.IsShut():
+	case s.Gate.IsShut():
 		c.endAtOnce(scope.ErrClosed, closed)
 		return &c.future
 	case ctx.Err() != nil:
@@ -150,12 +159,12 @@ func (c *call[T]) hear(ctx context.Context, m *more[T]) {
 	}
 	unlink := context.AfterFunc(ctx, c.callerEnded)
 	m.mu.Lock()
-	pending := c.future.is(pending)
-	if pending {
+	live := c.future.is(pending)
+	if live {
 		m.unlink = unlink
 	}
 	m.mu.Unlock()
-	if !pending {
+	if !live {
 		unlink()
 	}
 }
@@ -217,9 +226,9 @@ func (c *call[T]) goOn(next *attempt[T]) {
 	switch {
 	case next == nil:
 	case c.scope().System():
-		go c.drive(next, atBreaker, c.more.Load().task, true)
+		go c.drive(next, atBreaker, c.more.Load().function(), true)
 	default:
-		fn := c.more.Load().task
+		fn := c.more.Load().function()
 		c.drive(next, atBreaker, fn, c.mine(fn))
 	}
 }
@@ -230,7 +239,7 @@ func (a *attempt[T]) goRun(run func(context.Context) (T, error)) {
 	v, how, over, err := c.run(a, run)
 	if over {
 		if next := c.settle(a, v, err, how); next != nil {
-			c.drive(next, atBreaker, c.more.Load().task, true)
+			c.drive(next, atBreaker, c.more.Load().function(), true)
 		}
 	}
 }

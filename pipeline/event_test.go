@@ -83,8 +83,7 @@ var eventCases = []eventCase{
 			calls(good)(a, ctx, p)
 		},
 	},
-	{"circuitbreaker.StateChanged pipeline.LateSuccess timeout.Exceeded", []form{inline}, watched, late(good)},
-	{"circuitbreaker.StateChanged timeout.Exceeded pipeline.LateSuccess", []form{async, staged}, watched, late(good)},
+	{"circuitbreaker.StateChanged timeout.Exceeded pipeline.LateSuccess", forms, watched, late(good)},
 	{"ratelimit.Limited", forms, func(b builder) builder { return b.RateLimit(ratelimit.Per(1, time.Hour)) }, calls(good, good)},
 	{
 		"ratelimit.Limited", forms, func(b builder) builder {
@@ -113,8 +112,7 @@ var eventCases = []eventCase{
 	{"fallback.Applied", forms, func(b builder) builder {
 		return b.Fallback(func(context.Context, error) (int, error) { return 9, nil })
 	}, calls(bad)},
-	{"pipeline.LateSuccess timeout.Exceeded", []form{inline}, twoSeconds, late(good)},
-	{"timeout.Exceeded pipeline.LateSuccess", []form{async, staged}, twoSeconds, late(good)},
+	{"timeout.Exceeded pipeline.LateSuccess", forms, twoSeconds, late(good)},
 	{"timeout.Exceeded pipeline.LateFailure", []form{async, staged}, twoSeconds, late(bad)},
 	{"timeout.Exceeded pipeline.LatePanic", []form{async}, twoSeconds, late(step{panics: "late"})},
 

@@ -34,17 +34,18 @@ type Future[T any] struct {
 // The progress of a future, in the low bits of its state. It only goes up.
 const (
 	pending  uint32 = iota
+	asking          // a call was ended from outside; the user's functions are asked what that comes to
 	sealed          // a call's attempts are over; its fallback is running
 	deciding        // the result is being written
 	done
-	progress = 3
+	progress = 7
 
 	// The kind of a future never changes.
-	ofCall    uint32 = 1 << 2
-	ofView    uint32 = 1 << 3
-	canceledF uint32 = 1 << 4 // the consumer ended it; set with done
-	endAsked  uint32 = 1 << 5 // its fallback is asked for the end of the caller's context; set with sealed
-	apart     uint32 = 1 << 6 // who ended it lends its goroutine to no callback; set with canceledF
+	ofCall    uint32 = 1 << 3
+	ofView    uint32 = 1 << 4
+	canceledF uint32 = 1 << 5 // the consumer ended it; set with done
+	endAsked  uint32 = 1 << 6 // its fallback is asked for the end of the caller's context; set with sealed
+	apart     uint32 = 1 << 7 // who ended it lends its goroutine to no callback; set with canceledF
 )
 
 // Whether somebody is blocked in Get without a channel.
@@ -66,9 +67,10 @@ type follower[T any] struct {
 	// Exactly one of these.
 	ch      chan struct{}
 	f       func(v T, err error)
-	view    *Future[T]
+	views   *views[T]
 	attempt *attempt[T]
 	stop    func()      // a promise's OnCancel
+	leave   func()      // of a view that is canceled
 	late    *outcome[T] // not somebody: what a cancelled promise was completed with
 }
 
@@ -282,7 +284,7 @@ func (f *Future[T]) View() *Future[T] {
 	if !f.ended() {
 		f.observe()
 	}
-	f.follow(&follower[T]{view: v})
+	f.views().add(f, v)
 	return v
 }
 
@@ -348,9 +350,11 @@ func (f *Future[T]) tell(n *follower[T]) {
 		n.guest.Wake()
 	case n.ch != nil:
 		close(n.ch)
-	case n.view != nil:
-		if n.view.to(pending, deciding) {
-			n.view.publish(f.v, f.err, 0)
+	case n.views != nil:
+		n.views.complete(f)
+	case n.leave != nil:
+		if f.kind(canceledF) {
+			n.leave()
 		}
 	case n.attempt != nil:
 		n.attempt.stageEnded()

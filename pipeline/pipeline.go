@@ -12,8 +12,9 @@ import (
 
 // Pipeline runs functions that return a T behind its layers. It is immutable
 // and safe for concurrent use. Make it with [New] or [Configured]; the zero
-// value is not usable, and its methods panic. A pipeline without layers checks
-// the context, calls the function, and counts nothing.
+// value is not usable, and its methods panic. A pipeline without layers asks
+// whether the registry is closed and the context has ended, calls the function,
+// and counts no call; so Drain does not wait for its calls.
 type Pipeline[T any] struct {
 	stack *stack.Stack
 	hooks hooks[T]
@@ -32,20 +33,24 @@ type hooks[T any] struct {
 // returned or the error of the layer that ended the call. fn gets a context
 // that ends at the attempt's deadline, and also once fn has returned: do not
 // return what still lives by it, such as the unread body of an HTTP response or
-// rows of a database. It is asked to stop, never killed. A
-// panic of fn passes through, and so does runtime.Goexit; both release all that
-// the call held. Execute panics if ctx or fn is nil.
-//
-// From here the call goes down through the layers: Execute (fallback), retried,
-// attempt (breaker, limiter), timed, bulked. Each releases what it took by a
-// defer, so on every way out.
+// rows of a database. It is asked to stop, never killed. A panic of fn passes
+// through, and so does runtime.Goexit; both release all that the call held.
+// Execute panics if ctx or fn is nil.
 func (p *Pipeline[T]) Execute(ctx context.Context, fn func(context.Context) (T, error)) (v T, err error) {
+	// From here the call goes down through the layers, which follow in this order:
+	//
+	//	execute (fallback) > retried > attempt (breaker, then limiter) > timed > bulked > fn
+	//
+	// On the way back bulked releases its slot, timed ends the context, and watched
+	// tells the breaker; a rate permit stays spent. A defer in each of them does it
+	// on a panic and on Goexit, too.
 	p.check(ctx, "Execute", fn == nil)
 	return p.execute(ctx, fn, true)
 }
 
-// Run is Execute for a function that returns no value. The hooks that look at
-// values are not called, but for RetryIf and FailIf, which get the zero value.
+// Run is Execute for a function that returns no value. RetryIf and FailIf get the
+// zero value; a fallback is asked as ever, and its value dropped; OnDiscard is
+// never called.
 func (p *Pipeline[T]) Run(ctx context.Context, fn func(context.Context) error) error {
 	p.check(ctx, "Run", fn == nil)
 	_, err := p.execute(ctx, func(ctx context.Context) (v T, err error) { return v, fn(ctx) }, false)
@@ -55,7 +60,10 @@ func (p *Pipeline[T]) Run(ctx context.Context, fn func(context.Context) error) e
 func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, error), values bool) (v T, err error) {
 	s := p.stack
 	if s.Plain {
-		if ctx.Err() != nil {
+		switch {
+		case s.Gate.IsShut():
+			return v, scope.ErrClosed
+		case ctx.Err() != nil:
 			return v, scope.Ended(ctx)
 		}
 		return fn(ctx)
@@ -121,7 +129,7 @@ func (p *Pipeline[T]) retried(ctx context.Context, t *try, fn func(context.Conte
 func (p *Pipeline[T]) attempt(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
 	l := t.layers
 	if l.Breaker != nil && t.probe == nil {
-		return p.watched(ctx, t, fn) // comes back here with its permit
+		return p.watched(ctx, t, fn) // asks the breaker, and comes back here for the rest
 	}
 	if l.Limiter != nil {
 		if err := l.Limiter.Enter(ctx, l.LimiterWait, t.until()); err != nil {

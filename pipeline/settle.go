@@ -157,7 +157,8 @@ func (c *call[T]) wake(m *more[T]) {
 	last := m.latest(c)
 	m.mu.Unlock()
 	if next := c.driven(last, func() *attempt[T] { return c.resume(m) }); next != nil {
-		c.drive(next, atBreaker, m.task, c.mine(m.task))
+		fn := m.function()
+		c.drive(next, atBreaker, fn, c.mine(fn))
 	}
 }
 
@@ -277,7 +278,7 @@ func (c *call[T]) finished() {
 	if m := c.more.Load(); m != nil {
 		m.mu.Lock()
 		unlink, off := m.unlink, m.offClose
-		m.unlink, m.offClose = nil, nil
+		m.unlink, m.offClose, m.task = nil, nil, task[T]{}
 		m.mu.Unlock()
 		if unlink != nil {
 			unlink()
@@ -312,7 +313,7 @@ func (c *call[T]) fallBack(err error, how ending) {
 	switch {
 	case first:
 		c.hearClose(m)
-	case c.scope().Closed(): // who closed may have come while it was asked who answers
+	case c.scope().Closed(): // perhaps while the fallback's rules were asked
 		c.stop(scope.ErrClosed, closed, closedEnd, nil)
 	}
 	// Whoever stops the call sets its state and then looks for cancel; we have set

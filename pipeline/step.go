@@ -60,7 +60,7 @@ func (c *call[T]) advance(a *attempt[T], at step, fn task[T], own bool) (v T, ho
 		}
 		// Closing looks for attempts after it has closed the scope; we have armed
 		// ours and now look at the scope. One of us ends the call.
-		if c.scope().Closed() && !c.p.stack.Plain {
+		if c.scope().Closed() {
 			c.stop(scope.ErrClosed, closed, closedEnd, nil)
 		}
 		if !c.future.is(pending) { // ended from outside while the slot was not known
@@ -115,15 +115,15 @@ func (c *call[T]) turn(m *more[T], a *attempt[T]) bool {
 // breaker has it back.
 func (c *call[T]) probing(m *more[T], b *probe) bool {
 	m.mu.Lock()
-	pending := c.future.is(pending)
-	if pending {
+	live := c.future.is(pending)
+	if live {
 		m.t.probe = b
 	}
 	m.mu.Unlock()
-	if !pending {
+	if !live {
 		b.ignored()
 	}
-	return pending
+	return live
 }
 
 // arm makes a's context, with its deadline: at once for a function that runs,
@@ -273,20 +273,17 @@ func (p *parked[T]) wake() {
 	c := p.call
 	m := c.more.Load()
 	p.unpark(m)
-	granted, err := p.answer()
-	if err == nil {
+	_, err := p.answer()
+	if err == nil { // granted: who has left is not woken
+		givenUpInQueue := false
 		if p.next == atFunction {
-			p.a.flags.Or(holding)
+			givenUpInQueue = p.a.flags.Or(holding)&givenUp != 0
 		}
-		if p.next == atFunction && p.a.flags.Load()&givenUp != 0 || !granted {
+		if givenUpInQueue || !c.future.is(pending) {
 			p.a.free()
 			return
 		}
-		if !c.future.is(pending) {
-			p.a.free()
-			return
-		}
-		c.drive(p.a, p.next, m.task, p.own)
+		c.drive(p.a, p.next, m.function(), p.own)
 		return
 	}
 	var zero T
@@ -295,7 +292,7 @@ func (p *parked[T]) wake() {
 	}
 	how, err := refusal(c.ctx(), err)
 	if next := c.settle(p.a, zero, err, how); next != nil {
-		c.drive(next, atBreaker, m.task, p.own)
+		c.drive(next, atBreaker, m.function(), p.own)
 	}
 }
 

@@ -32,7 +32,7 @@ func (a *attempt[T]) Close(_ *callctx.Context, slot *atomic.Pointer[callctx.Cont
 func (c *call[T]) hearClose(m *more[T]) {
 	off := c.scope().OnClose(func() { c.stop(scope.ErrClosed, closed, closedEnd, nil) })
 	m.mu.Lock()
-	keep := m.offClose == nil && !c.future.is(deciding) && !c.future.ended()
+	keep := m.offClose == nil && (c.future.is(pending) || c.future.is(sealed))
 	if keep {
 		m.offClose = off
 	}
@@ -42,19 +42,21 @@ func (c *call[T]) hearClose(m *more[T]) {
 	}
 }
 
-// stop ends the call from outside: first its future, then, once the caller has
-// its answer, all that the call holds or waits for. It reports whether this call
-// ended it. It may run at any moment of the driver's work; the driver looks,
-// after every step that takes something, whether the call is pending still.
+// stop ends the call from outside: what the call holds or waits for comes back
+// first, so that who has the answer finds nothing of it left; then the future is
+// completed; then the context tells of its end, and the stage is cancelled. It
+// reports whether this call ended it. It may run at any moment of the driver's
+// work; the driver looks, after every step that takes something, whether the call
+// is pending still.
 func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Pointer[callctx.Context]) bool {
 	m := c.more.Load()
-	if !c.future.to(pending, deciding) {
-		// The caller's end is told in more than one way; a fallback that one of
-		// them has asked is not stopped by the next.
-		if end == callctx.ParentEnded && c.future.kind(endAsked) {
-			return false
-		}
-		return m != nil && c.stopFallback(m, err, how)
+	// Only the caller's end may be what a fallback is for.
+	next := deciding
+	if end == callctx.ParentEnded {
+		next = asking
+	}
+	if !c.future.to(pending, next) {
+		return m != nil && c.stopFallback(m, err, how, end)
 	}
 	a, armed := &c.first, &c.first
 	var p *parked[T]
@@ -88,8 +90,8 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 	}
 	asks := false
 	defer func() {
-		// Each step is taken also if one before it ends the goroutine: those who are
-		// told may.
+		// From the last to the first. Each step is taken also if one before it ends
+		// the goroutine: those who are told may.
 		defer func() {
 			if how == closed { // who closes does not wait
 				a.cancelStageApart()
@@ -97,20 +99,24 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 				a.cancelStage()
 			}
 		}()
+		if ending := c.endArmed(a, armed, end, slot); ending != nil {
+			defer ending.Tell()
+		}
+		defer func() {
+			if asks {
+				if c.future.seal(asking, c.askedForEnd(how)) {
+					c.fallBack(err, how)
+				}
+			} else if next == deciding || c.future.to(asking, deciding) {
+				var zero T
+				c.finish(zero, err, how)
+			}
+		}()
 		if b != nil { // the caller gave up: neither good nor bad
 			defer b.ignored()
 		}
 		if p != nil {
 			defer p.q.Leave(&p.Waiter)
-		}
-		defer c.cancelArmed(a, armed, end, slot)
-		// Who cancels the future wants no result any more, and no other one.
-		if asks {
-			c.future.seal(deciding, c.askedForEnd(how))
-			c.fallBack(err, how)
-		} else {
-			var zero T
-			c.finish(zero, err, how)
 		}
 	}()
 	// Errors of the user's function are asked what they are: one that panics, or
@@ -127,24 +133,35 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 		case work != nil && work.err != nil: // the driver is deciding what follows an attempt that failed
 			err = c.layers.Retry.Interrupted(int(a.n), err, work.err)
 		}
-		asks = c.p.hooks.fallback != nil && end != callctx.Canceled && c.p.wantsFallback(c.ctx(), err, how)
+		asks = next == asking && c.p.hooks.fallback != nil && c.p.wantsFallback(c.ctx(), err, how)
 	})
 	return true
 }
 
-// cancelArmed ends the context of the attempt that the call was in.
-func (c *call[T]) cancelArmed(a, armed *attempt[T], end *callctx.End, slot *atomic.Pointer[callctx.Context]) {
+// endArmed ends the context of the attempt that the call was in, and returns it:
+// it has to tell of its end. nil: it had none.
+func (c *call[T]) endArmed(a, armed *attempt[T], end *callctx.End, slot *atomic.Pointer[callctx.Context]) *attempt[T] {
 	// A visitor may have found an attempt whose successor is armed by now.
-	if slot == nil || !a.CancelIn(slot, end) {
-		if armed != nil && armed.Slot() != nil {
-			armed.Cancel(end)
-		}
+	if slot != nil && a.EndIn(slot, end) {
+		return a
 	}
+	if armed == nil || armed.Slot() == nil {
+		return nil
+	}
+	armed.EndIn(armed.Slot(), end)
+	return armed
 }
 
-// stopFallback ends a call whose fallback is running.
-func (c *call[T]) stopFallback(m *more[T], err error, how ending) bool {
-	if !c.future.to(sealed, deciding) {
+// stopFallback ends a call whose end is decided, but for its fallback: that is
+// running, or the user's functions are being asked whether it is to run.
+func (c *call[T]) stopFallback(m *more[T], err error, how ending, end *callctx.End) bool {
+	// The caller's end is told in more than one way; what one of them has begun is
+	// not stopped by the next.
+	again := end == callctx.ParentEnded
+	switch {
+	case !(again && c.future.kind(endAsked)) && c.future.to(sealed, deciding):
+	case !again && c.future.to(asking, deciding):
+	default:
 		return false
 	}
 	m.mu.Lock()

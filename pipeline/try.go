@@ -211,7 +211,7 @@ func (p *Pipeline[T]) expired(ctx context.Context, c *callctx.Context, d deadlin
 	if how != returned { // it ended in the bulkhead's queue, or was refused at that instant
 		err = nil
 	} else if err == nil {
-		p.superseded(ctx, t, c, v)
+		defer p.superseded(ctx, t, c, v) // the timeout comes first, as it did
 	}
 	if d.limit == nil {
 		return zero, outOfTime, err
@@ -251,8 +251,9 @@ func (b *probe) failure() {
 func (b *probe) Attempt() int      { return b.number }
 func (b *probe) Key() *callctx.Key { return b.key }
 
-// Ended hears of the deadline: a timeout is a failure from that instant on. The
-// goroutine is the wheel's to share: who listens to the breaker gets another.
+// Ended is called when the deadline has passed: from that instant on a timeout is
+// a failure. The goroutine serves all deadlines that are due together: where a
+// listener may be called, the breaker is told on another one.
 func (b *probe) Ended(_ *callctx.Context, v callctx.Verdict) (after func()) {
 	switch {
 	case v != callctx.Expired:
@@ -288,28 +289,29 @@ func (p *Pipeline[T]) judge(ctx context.Context, t *try, v T, err error, how end
 			b.permit.Record(err)
 			return
 		}
+		settle := b.permit.Success
+		if err != nil {
+			settle = b.permit.Failure
+		}
+		defer func() { settle() }() // also if code of the user's ends the goroutine
 		if err != nil && t.layers.Breaker.Ignores(ctx, err) {
-			b.permit.Ignored()
+			settle = b.permit.Ignored
 			return
 		}
-		failed := err != nil
-		defer func() { // also if the hook ends the goroutine
-			if failed {
-				b.permit.Failure()
+		p.guard(ctx, "circuitbreaker", func() {
+			if p.hooks.failIf(v, err) {
+				settle = b.permit.Failure
 			} else {
-				b.permit.Success()
+				settle = b.permit.Success
 			}
-		}()
-		p.guard(ctx, "circuitbreaker", func() { failed = p.hooks.failIf(v, err) })
+		})
 		return
 	case panicked:
 		b.failure()
 		return
 	case callerEnded, closed:
 	}
-	if !b.told.Swap(true) {
-		b.permit.Ignored()
-	}
+	b.ignored()
 }
 
 func (b *probe) ignored() {

@@ -37,7 +37,7 @@ type Snapshot struct {
 	Findings        []Finding                 `json:"findings"` // as Check returns them
 }
 
-// PipelineSnapshot is one pipeline. A pipeline without layers counts nothing.
+// PipelineSnapshot is one pipeline. A pipeline without layers counts no calls.
 type PipelineSnapshot struct {
 	ID        string         `json:"id"`
 	Order     []string       `json:"order"`           // the layers that are on, from the outside in

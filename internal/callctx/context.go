@@ -219,32 +219,43 @@ func (c *Context) Cancel(end *End) bool {
 	if c.slot == nil {
 		return c.look().settle(end)
 	}
-	return c.CancelIn(c.slot, end)
+	return c.slot.CompareAndSwap(c, Firing) && c.settleIn(c.slot, settled(end)) == end
 }
 
-// CancelIn is Cancel for those who found c in the given slot and may not read
-// its own idea of it, as the wheel's visitors do.
-func (c *Context) CancelIn(slot *atomic.Pointer[Context], end *End) bool {
-	return slot.CompareAndSwap(c, Firing) && c.settleIn(slot, settled(end)) == end
+// EndIn is Cancel for those who found c in the given slot and may not read its own
+// idea of it, as the wheel's visitors do. The timer of c is stopped, but nobody is
+// told of the end before [Context.Tell].
+func (c *Context) EndIn(slot *atomic.Pointer[Context], end *End) bool {
+	if !slot.CompareAndSwap(c, Firing) {
+		return false
+	}
+	w := c.decideIn(slot, settled(end))
+	w.hush()
+	return w.end.Load() == end
 }
 
-// settleIn ends c, whose slot the caller has marked, and frees the slot. Where
-// nobody has looked, shared becomes the context's watch. It returns how c ended:
-// that the caller's context ended may have been seen before.
+// settleIn ends c, whose slot the caller has marked, and tells of it. It returns
+// how c ended: that the caller's context ended may have been seen before.
 //
 // Those who must be told are told after the slot is free: they are foreign code,
 // and who looks at a marked slot waits for it.
 func (c *Context) settleIn(slot *atomic.Pointer[Context], shared *watch) *End {
-	end := shared.end.Load()
-	if c.watch.CompareAndSwap(nil, shared) {
-		slot.Store(nil)
-		return end
-	}
-	w := c.watch.Load()
-	w.end.CompareAndSwap(nil, end)
-	slot.Store(nil)
+	w := c.decideIn(slot, shared)
 	w.tell()
 	return w.end.Load()
+}
+
+// decideIn ends c, whose slot the caller has marked, frees the slot, and returns
+// c's watch: where nobody has looked, shared becomes that.
+func (c *Context) decideIn(slot *atomic.Pointer[Context], shared *watch) *watch {
+	if c.watch.CompareAndSwap(nil, shared) {
+		slot.Store(nil)
+		return shared
+	}
+	w := c.watch.Load()
+	w.end.CompareAndSwap(nil, shared.end.Load())
+	slot.Store(nil)
+	return w
 }
 
 // WheelExpire is called when the deadline has passed, on a goroutine that

@@ -379,11 +379,27 @@ func TestCancelEndsItFromOurSide(t *testing.T) {
 	c, s := arm(parent, newPlan())
 	cancel(errTheirs)
 	_ = c.Err()
-	if c.CancelIn(s, end) || s.Load() != nil {
+	if c.EndIn(s, end) || s.Load() != nil {
 		t.Error("cancelled although the caller's context had ended")
 	}
 	check(t, c, context.Canceled, errTheirs)
 	wantVerdict(t, c, callctx.Void)
+}
+
+// what the call holds comes back before anybody hears of its end.
+func TestEndInTellsNobodyBeforeTell(t *testing.T) {
+	c, s := arm(t.Context(), newPlan())
+	stopped, told := false, false
+	c.Hold(nil, func() { stopped = true })
+	c.AfterFunc(func() { told = true })
+	if !c.EndIn(s, callctx.NewEnd(context.Canceled, errClosed)) || s.Load() != nil || !stopped || told {
+		t.Errorf("in its slot: %v; stopped %v, told %v", s.Load() != nil, stopped, told)
+	}
+	if c.Tell(); !told {
+		t.Error("not told")
+	}
+	check(t, c, context.Canceled, errClosed)
+	wantVerdict(t, c, callctx.Cancelled)
 }
 
 func TestValueAndStringAnswerLikeAContext(t *testing.T) {

@@ -240,13 +240,7 @@ func refusedByBulkhead(c cell, w *want) {
 	w.slotsHeld = true
 }
 
-func refusedByRegistry(c cell, w *want) {
-	if c.set == noLayers { // it is in nobody's way
-		succeeds(c, w)
-		return
-	}
-	w.ends(rejected, registry.ErrClosed)
-}
+func refusedByRegistry(_ cell, w *want) { w.ends(rejected, registry.ErrClosed) }
 
 func cancelledInQueue(_ cell, w *want) {
 	w.ends(canceled, context.Canceled)

@@ -225,7 +225,7 @@ func TestReserveWithoutLevelIsFoundAndCancelled(t *testing.T) { // A-6, X-1
 			t.Error("a deadline")
 		}
 		s.Each(func(e *callctx.Context, slot *atomic.Pointer[callctx.Context]) {
-			if !e.CancelIn(slot, end) {
+			if !e.EndIn(slot, end) {
 				t.Error("not cancelled")
 			}
 		})

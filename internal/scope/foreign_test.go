@@ -280,7 +280,8 @@ func TestForeignBubble_X2_EndsFromOutside(t *testing.T) {
 						run(func() {
 							s.Each(func(e *callctx.Context, slot *atomic.Pointer[callctx.Context]) {
 								if e == c {
-									e.CancelIn(slot, end)
+									e.EndIn(slot, end)
+									e.Tell()
 								}
 							})
 						})

@@ -53,6 +53,10 @@ func marked(err error) bool {
 	return false
 }
 
+// Unmarked returns err without the mark of [Permanent], as it comes out of a
+// pipeline with a retry. It is for package pipeline.
+func Unmarked(err error) error { return strip(err) }
+
 // strip takes the marks off err.
 func strip(err error) error {
 	if marked(err) {

@@ -190,7 +190,7 @@ value. A policy is part of a pipeline because code says so, or, with ` + "`Confi
 names it with the settings of the levels below. Only the result is validated.
 
 ` + "`reports: {}`" + ` names no policy. If no level below does either, ` + "`Configured`" + ` builds a pipeline without layers, which only
-looks at the caller's context and calls the function: nothing is protected, and nothing counted. ` + "`Check`" + ` says so.
+asks whether the registry is closed and the caller's context has ended: nothing is protected, and no call counted. ` + "`Check`" + ` says so.
 
 A layer with a ` + "`name`" + ` uses the shared instance of that id, whose settings stand under ` + "`instances.<name>`" + ` if there is such a
 section. How long a layer waits (` + "`maxWait`" + `), ` + "`freeOnTimeout`" + ` and all of a retry but its budget stay the layer's own.
