@@ -10,6 +10,7 @@ import (
 
 	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/pipeline"
+	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/bulkhead"
 	"resilience4cata.dev/go/policy/circuitbreaker"
 	"resilience4cata.dev/go/policy/fallback"
@@ -181,6 +182,40 @@ func collected(t *testing.T, all []weak.Pointer[[1024]byte]) {
 		}
 	}
 	t.Errorf("%d of %d values are held", left, len(all))
+}
+
+// A bulkhead refuses on the goroutine that moves the clock. What the retry makes of
+// that does not run there.
+func TestAsync_K6_TheAttemptAfterARefusedWaitHasItsOwnGoroutine(t *testing.T) {
+	clk := clock.NewManual(epoch).Passive()
+	var free func()
+	reg, err := registry.New(registry.WithClock(clk), registry.WithListener(func(_ context.Context, e policy.Event) {
+		if _, full := e.(bulkhead.Full); full {
+			free()
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pipeline.Must(pipeline.New[int](reg, "x").Retry(retry.Constant(0), retry.On(bulkhead.ErrFull)).
+		Bulkhead(bulkhead.MaxConcurrent(1), bulkhead.MaxWait(time.Second)).Build())
+	slots, _ := reg.Bulkhead("x")
+	free = slots.Release
+	slots.TryAcquire()
+	advanced := make(chan struct{})
+	f := p.ExecuteAsync(t.Context(), func(context.Context) (int, error) {
+		select {
+		case <-advanced:
+			return 7, nil
+		case <-time.After(time.Minute):
+			return 0, errors.New("it ran in Advance")
+		}
+	})
+	clk.Advance(time.Second)
+	close(advanced)
+	if v, err := f.Get(t.Context()); v != 7 || err != nil {
+		t.Errorf("%d, %v", v, err)
+	}
 }
 
 // X-1 holds for a pipeline without layers, too, which counts no call.

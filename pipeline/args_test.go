@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"resilience4cata.dev/go/pipeline"
+	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/bulkhead"
 	"resilience4cata.dev/go/policy/ratelimit"
 	"resilience4cata.dev/go/policy/retry"
@@ -170,5 +171,16 @@ func TestAs_ItsTextHasNoFallback(t *testing.T) {
 	}
 	if _, err := as.Execute(t.Context(), func(context.Context) (string, error) { return "", errBoom }); err != errBoom { //nolint:errorlint // the very error
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestBuild_G4_ANilRegistryHidesNoOtherMistake(t *testing.T) {
+	_, err := pipeline.New[int](nil, "x").Timeout(time.Second).RetryIf(func(int, error) bool { return true }).Build()
+	var paths []string
+	for _, e := range policy.ConfigErrors(err) {
+		paths = append(paths, e.Path)
+	}
+	if diff := cmp.Diff([]string{"reg", "RetryIf"}, paths); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

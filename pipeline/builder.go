@@ -71,12 +71,14 @@ func (b *Builder[T]) Fallback(f func(ctx context.Context, err error) (T, error),
 	return b
 }
 
-// Retry adds a retry around all that follows.
+// Retry adds a retry around all layers but the fallback. Without options it makes
+// three attempts, see [retry.Default].
 func (b *Builder[T]) Retry(opts ...retry.Option) *Builder[T] {
 	b.once("retry", b.spec.Retry != nil)
 	l := &stack.Layer[retry.Config]{}
 	l.Keys = l.Config.Apply(opts...)
-	l.Name = b.name("retry")(retry.NameOf(opts...))
+	name, given := retry.NameOf(opts...)
+	l.Name = b.name("retry", name, given)
 	b.spec.Retry = l
 	return b
 }
@@ -92,12 +94,14 @@ func (b *Builder[T]) RetryIf(f func(v T, err error) bool) *Builder[T] {
 	return b
 }
 
-// CircuitBreaker adds a circuit breaker, asked once per attempt.
+// CircuitBreaker adds a circuit breaker, asked once per attempt. Without options
+// it is that of [circuitbreaker.Default].
 func (b *Builder[T]) CircuitBreaker(opts ...circuitbreaker.Option) *Builder[T] {
 	b.once("circuitbreaker", b.spec.Breaker != nil)
 	l := &stack.Layer[circuitbreaker.Config]{}
 	l.Keys = l.Config.Apply(opts...)
-	l.Name = b.name("circuitbreaker")(circuitbreaker.NameOf(opts...))
+	name, given := circuitbreaker.NameOf(opts...)
+	l.Name = b.name("circuitbreaker", name, given)
 	b.spec.Breaker = l
 	return b
 }
@@ -111,12 +115,16 @@ func (b *Builder[T]) FailIf(f func(v T, err error) bool) *Builder[T] {
 	return b
 }
 
-// RateLimit adds a rate limiter, asked once per attempt, outside the timeout.
+// RateLimit adds a rate limiter, asked once per attempt, outside the timeout. It
+// needs a rate, such as [ratelimit.PerSecond], from an option, the configuration
+// or the instance that [ratelimit.Name] names; see [ratelimit.Default] for the
+// rest.
 func (b *Builder[T]) RateLimit(opts ...ratelimit.Option) *Builder[T] {
 	b.once("ratelimit", b.spec.Limiter != nil)
 	l := &stack.Layer[ratelimit.Config]{}
 	l.Keys = l.Config.Apply(opts...)
-	l.Name = b.name("ratelimit")(ratelimit.NameOf(opts...))
+	name, given := ratelimit.NameOf(opts...)
+	l.Name = b.name("ratelimit", name, given)
 	b.spec.Limiter = l
 	return b
 }
@@ -136,12 +144,15 @@ func (b *Builder[T]) Timeout(d time.Duration, opts ...timeout.Option) *Builder[T
 	return b
 }
 
-// Bulkhead adds a bulkhead, the innermost layer.
+// Bulkhead adds a bulkhead, the innermost layer. It needs a limit,
+// [bulkhead.MaxConcurrent], from an option, the configuration or the instance that
+// [bulkhead.Name] names; see [bulkhead.Default] for the rest.
 func (b *Builder[T]) Bulkhead(opts ...bulkhead.Option) *Builder[T] {
 	b.once("bulkhead", b.spec.Bulkhead != nil)
 	l := &stack.Layer[bulkhead.Config]{}
 	l.Keys = l.Config.Apply(opts...)
-	l.Name = b.name("bulkhead")(bulkhead.NameOf(opts...))
+	name, given := bulkhead.NameOf(opts...)
+	l.Name = b.name("bulkhead", name, given)
 	b.spec.Bulkhead = l
 	return b
 }
@@ -169,9 +180,9 @@ func (b *Builder[T]) Config(name string) *Builder[T] {
 }
 
 // Build makes the pipeline, or returns all mistakes, joined, each a
-// [policy.ConfigError]; then nothing is registered. An id may be built again,
-// also with another result type: equal settings join one record, others are an
-// error. A Builder builds once.
+// [policy.ConfigError]; then nothing is registered. On a closed registry the error
+// is registry.ErrClosed. An id may be built again, also with another result type:
+// equal settings join one record, others are an error. A Builder builds once.
 func (b *Builder[T]) Build() (*Pipeline[T], error) {
 	_, file, line, _ := runtime.Caller(1)
 	b.spec.Place = filepath.Base(file) + ":" + strconv.Itoa(line)
@@ -181,6 +192,7 @@ func (b *Builder[T]) Build() (*Pipeline[T], error) {
 	b.built = true
 	if b.reg == nil {
 		b.mistake(kind, "reg", "the registry is nil", "make one with registry.New")
+		_ = b.checkHooks(b.spec.Retry != nil, b.spec.Breaker != nil) // appends to b.mistakes
 		return nil, errors.Join(b.mistakes...)
 	}
 	s, err := b.reg.Build(b.spec, b.checkHooks) // appends to b.mistakes
@@ -213,16 +225,14 @@ func (b *Builder[T]) checkHooks(hasRetry, hasBreaker bool) error {
 }
 
 // name takes what NameOf says: an empty name that was given is a mistake.
-func (b *Builder[T]) name(layer string) func(id string, given bool) string {
-	return func(id string, given bool) string {
-		if given && id == "" {
-			b.mistakes = append(b.mistakes, &policy.ConfigError{
-				Code: "R4C-ATR-004", Policy: layer, ID: b.spec.ID, Path: "name",
-				Got: "the name is empty", Hint: "give the shared instance's id, or leave Name out",
-			})
-		}
-		return id
+func (b *Builder[T]) name(layer, id string, given bool) string {
+	if given && id == "" {
+		b.mistakes = append(b.mistakes, &policy.ConfigError{
+			Code: "R4C-ATR-004", Policy: layer, ID: b.spec.ID, Path: "name",
+			Got: "the name is empty", Hint: "give the shared instance's id, or leave Name out",
+		})
 	}
+	return id
 }
 
 func (b *Builder[T]) once(layer string, again bool) {

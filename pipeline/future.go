@@ -45,7 +45,7 @@ const (
 	ofView    uint32 = 1 << 4
 	canceledF uint32 = 1 << 5 // the consumer ended it; set with done
 	endAsked  uint32 = 1 << 6 // its fallback is asked for the end of the caller's context; set with sealed
-	apart     uint32 = 1 << 7 // who ended it lends its goroutine to no callback; set with canceledF
+	apart     uint32 = 1 << 7 // callbacks get new goroutines: this one is the wheel's, or Close's; set with canceledF
 )
 
 // Whether somebody is blocked in Get without a channel.
@@ -124,8 +124,10 @@ func (f *Future[T]) tellPeer() {
 	}
 }
 
-// Get waits for the result. ctx bounds this wait alone: the work goes on. A
-// complete future wins over a ctx that is done. It panics if ctx is nil.
+// Get waits for the result. ctx bounds this wait alone: if it ends first, Get
+// returns ctx's error, with its cause if it has one, and the work goes on; Poll
+// tells whether the future is complete. A complete future wins over a ctx that is
+// done. Get does not move a manual clock. It panics if ctx is nil.
 func (f *Future[T]) Get(ctx context.Context) (v T, err error) {
 	if ctx == nil {
 		panic("pipeline: Get: ctx is nil: pass context.Background() if there is no other")

@@ -292,7 +292,8 @@ func (p *parked[T]) wake() {
 	}
 	how, err := refusal(c.ctx(), err)
 	if next := c.settle(p.a, zero, err, how); next != nil {
-		c.drive(next, atBreaker, m.function(), p.own)
+		fn := m.function()
+		c.drive(next, atBreaker, fn, c.mine(fn))
 	}
 }
 

@@ -30,8 +30,9 @@ type Config struct {
 	// Queue is how many calls may wait for a slot: 0 means none, -1 any number.
 	Queue int `json:"queue"`
 
-	// MaxWait is how long a call may wait for a slot: 0 means not at all, -1 as
-	// long as its context allows.
+	// MaxWait is how long a call may wait for a slot: 0 means not at all, -1
+	// (Unbounded) as long as its context allows. JSON has that as "-1ns", a
+	// configuration file as "unlimited".
 	MaxWait time.Duration `json:"maxWait"`
 
 	// FreeOnTimeout frees the slot of an asynchronous call at any early end of

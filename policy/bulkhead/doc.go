@@ -31,6 +31,10 @@
 // In a [Config] written out by hand 0 means no waiting and -1 no bound of its
 // kind, so it has to give both.
 //
+// Where layers share a bulkhead, the queue is the bulkhead's and the wait each
+// layer's own. A queue that nobody gives is there for those that have a wait; if
+// it is given, a layer without a wait waits as long as its context allows.
+//
 // # Guarantees
 //
 //	what                                                  proved by
