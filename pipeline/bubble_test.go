@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/pipeline"
 	"resilience4cata.dev/go/policy/bulkhead"
 	"resilience4cata.dev/go/policy/circuitbreaker"
@@ -212,7 +213,7 @@ func TestBubble_X2_ARegistryMadeOutside(t *testing.T) {
 	for name, ticking := range map[string]bool{"quiet": false, "ticking": true} {
 		t.Run(name, func(t *testing.T) {
 			_, p := outside(t, ticking)
-			run, last := runOutside(t), time.Now()
+			run, last := testkit.Outside(t), time.Now()
 			paused := func() (long bool) {
 				run(func() { long, last = time.Since(last) > time.Second/2, time.Now() })
 				return long
@@ -284,7 +285,7 @@ func TestLeak_X2_ATickingRegistry(t *testing.T) {
 		f := p.ExecuteFuture(t.Context(), giving(promise.Future()))
 		f.Cancel()
 	}
-	noneLeft(func() error { return goleak.Find(ignore) })
+	_ = testkit.NoneLeft(func() error { return goleak.Find(ignore) })
 	goleak.VerifyNone(t, ignore)
 	quiet(reg)
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/pipeline"
 	"resilience4cata.dev/go/policy/bulkhead"
 	"resilience4cata.dev/go/policy/ratelimit"
@@ -21,24 +22,11 @@ import (
 
 // elsewhere are the places where run calls a function, from within a bubble.
 var elsewhere = map[string]func(t *testing.T) (run func(f func())){
-	"outside": runOutside,
+	"outside": func(t *testing.T) func(func()) { return testkit.Outside(t) },
 	"in another bubble": func(t *testing.T) func(func()) {
-		run := runOutside(t)
+		run := testkit.Outside(t)
 		return func(f func()) { run(func() { synctest.Test(t, func(*testing.T) { f() }) }) }
 	},
-}
-
-func runOutside(t *testing.T) (run func(f func())) {
-	t.Helper()
-	work, done := make(chan func()), make(chan bool)
-	go func() {
-		for f := range work {
-			f()
-			done <- true
-		}
-	}()
-	t.Cleanup(func() { close(work) })
-	return func(f func()) { work <- f; <-done }
 }
 
 func outsideRegistry(t *testing.T) *registry.Registry {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/pipeline"
 	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/bulkhead"
@@ -19,15 +20,7 @@ import (
 	"resilience4cata.dev/go/registry"
 )
 
-// doneOnly is a careless fake: it is done and has no error.
-type doneOnly struct {
-	context.Context
-	done chan struct{}
-}
-
-func (d doneOnly) Done() <-chan struct{} { return d.done }
-
-// A wait that such a context ends was not granted.
+// A wait that a careless context ends was not granted.
 func TestWaits_AContextThatIsDoneWithoutAnErrorHasEnded(t *testing.T) { // O-5, T-10
 	for _, tc := range []struct {
 		name   string
@@ -55,9 +48,9 @@ func TestWaits_AContextThatIsDoneWithoutAnErrorHasEnded(t *testing.T) { // O-5, 
 					a := newArena(t, inline, false)
 					p := build(a.world, "x", tc.layers)
 					release := tc.taken(a)
-					ctx := doneOnly{a.Context(), make(chan struct{})}
+					ctx := testkit.Careless{Context: a.Context(), Ended: make(chan struct{})}
 					if before {
-						close(ctx.done)
+						close(ctx.Ended)
 					}
 					ran := 0
 					r := a.start(ctx, p, func(context.Context) (int, error) { ran++; return 0, errBoom })
@@ -65,7 +58,7 @@ func TestWaits_AContextThatIsDoneWithoutAnErrorHasEnded(t *testing.T) { // O-5, 
 						if r.ended() {
 							t.Fatalf("it did not wait: %v", r.err)
 						}
-						close(ctx.done)
+						close(ctx.Ended)
 					}
 					_, err := r.end()
 					if r.panicked != nil {
@@ -98,8 +91,8 @@ func TestBackoff_AContextThatIsDoneWithoutAnErrorHasEnded(t *testing.T) { // T-1
 		t.Fatal(err)
 	}
 	p := pipeline.Must(pipeline.New[int](reg, "x").Retry(retry.MaxAttempts(2), retry.Constant(time.Hour)).Build())
-	ctx := doneOnly{t.Context(), make(chan struct{})}
-	close(ctx.done)
+	ctx := testkit.Careless{Context: t.Context(), Ended: make(chan struct{})}
+	close(ctx.Ended)
 	ran := 0
 	_, err = p.Execute(ctx, func(context.Context) (int, error) { ran++; return 0, errBoom })
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, errBoom) || ran != 1 {
@@ -234,23 +227,6 @@ func TestTimeout_T14_AListenerThatEndsTheGoroutineLosesNoLateValue(t *testing.T)
 	}
 }
 
-// hooking is a clock that does something of the user's when a timer is armed.
-type hooking struct {
-	*clock.Manual
-	before, after func(d time.Duration)
-}
-
-func (h *hooking) AfterFunc(d time.Duration, f func()) clock.Timer {
-	if h.before != nil {
-		h.before(d)
-	}
-	t := h.Manual.AfterFunc(d, f)
-	if h.after != nil {
-		h.after(d)
-	}
-	return t
-}
-
 // The clock is the user's code: no lock is held while it arms a timer.
 func TestTimeout_X3_AClockThatCallsBackInAfterFunc(t *testing.T) {
 	for name, use := range map[string]struct {
@@ -271,13 +247,13 @@ func TestTimeout_X3_AClockThatCallsBackInAfterFunc(t *testing.T) {
 			}
 		}, nil},
 	} {
-		clk := &hooking{Manual: clock.NewManual(epoch)}
+		clk := &testkit.HookedClock{Manual: clock.NewManual(epoch)}
 		reg, err := registry.New(registry.WithClock(clk))
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := pipeline.Must(pipeline.New[int](reg, "x").Timeout(2 * time.Second).Build())
-		clk.after = use.after(clk.Manual, reg)
+		clk.AfterTimer = use.after(clk.Manual, reg)
 		ended := make(chan error, 1)
 		go func() {
 			_, err := p.Execute(context.Background(), func(ctx context.Context) (int, error) { return 7, ctx.Err() })
@@ -297,37 +273,24 @@ func TestTimeout_X3_AClockThatCallsBackInAfterFunc(t *testing.T) {
 	}
 }
 
-// linked is a caller's context that knows what is registered with it.
-type linked struct {
-	context.Context
-	n *int
-}
-
-func (l linked) Done() <-chan struct{} { return make(chan struct{}) }
-func (l linked) AfterFunc(func()) func() bool {
-	*l.n++
-	return func() bool { *l.n--; return true }
-}
-
 func TestTimeout_X3_T4_AClockThatPanicsLeavesNothing(t *testing.T) {
-	clk := &hooking{Manual: clock.NewManual(epoch)}
+	clk := &testkit.HookedClock{Manual: clock.NewManual(epoch)}
 	reg, err := registry.New(registry.WithClock(clk))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := pipeline.Must(pipeline.New[int](reg, "x").Timeout(2 * time.Second).Bulkhead(bulkhead.MaxConcurrent(1)).Build())
-	registered := 0
-	ctx := linked{t.Context(), &registered}
+	ctx := &testkit.Linked{Context: t.Context()}
 	for name, before := range map[string]func(time.Duration){
 		"panic": func(time.Duration) {
-			if registered != 1 {
-				t.Errorf("%d are registered with the caller's context, want 1", registered)
+			if n := ctx.Registered.Load(); n != 1 {
+				t.Errorf("%d are registered with the caller's context, want 1", n)
 			}
 			panic(errBoom)
 		},
 		"Goexit": func(time.Duration) { runtime.Goexit() },
 	} {
-		clk.before = before
+		clk.BeforeTimer = before
 		left := make(chan any)
 		go func() {
 			defer func() { left <- recover() }()
@@ -338,13 +301,13 @@ func TestTimeout_X3_T4_AClockThatPanicsLeavesNothing(t *testing.T) {
 		if err, _ := v.(error); name == "panic" && !errors.Is(err, errBoom) {
 			t.Errorf("panic with %v", v)
 		}
-		s := reg.Snapshot()
+		s, registered := reg.Snapshot(), ctx.Registered.Load()
 		if registered != 0 || s.Wheel.Pending != 0 || s.Bulkheads[0].InUse != 0 || s.Pipelines[0].Calls.InFlight != 0 || clk.Pending() != 0 {
 			t.Errorf("%s: %d registered, %d pending, %+v, %+v", name, registered, s.Wheel.Pending, s.Bulkheads[0], s.Pipelines[0].Calls)
 		}
 	}
-	clk.before = nil
-	if v, err := p.Execute(ctx, returns(7, nil)); v != 7 || err != nil || registered != 0 {
-		t.Errorf("afterwards: %d, %v, %d registered", v, err, registered)
+	clk.BeforeTimer = nil
+	if v, err := p.Execute(ctx, returns(7, nil)); v != 7 || err != nil || ctx.Registered.Load() != 0 {
+		t.Errorf("afterwards: %d, %v, %d registered", v, err, ctx.Registered.Load())
 	}
 }

@@ -109,11 +109,12 @@ func expiry(s *session) {
 func (l *pending) endedBefore(at time.Time) (n int) {
 	time.Sleep(time.Until(at) - 100*time.Millisecond)
 	for _, f := range l.futures {
-		if _, complete, _ := f.Poll(); complete {
-			n++
-		}
+		_, complete, _ := f.Poll()
 		if time.Now().After(at) {
-			break // what is found from now on proves nothing
+			break // what was found may have come in between
+		}
+		if complete {
+			n++
 		}
 	}
 	return n

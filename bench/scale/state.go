@@ -44,7 +44,7 @@ func rest(s *session) {
 	held.finish()
 	runtime.KeepAlive(p)
 	s.row("at rest: wake-ups", strconv.Itoa(ticks), "0", ticks == 0)
-	s.row("at rest: goroutines", strconv.Itoa(more), "0", more == 0)
+	s.row("at rest: goroutines", strconv.Itoa(more), "0", more <= 0)
 }
 
 // snapshot: each id is a full stack of four policies, so each reading has five
