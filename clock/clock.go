@@ -27,7 +27,8 @@ type Clock interface {
 	// AfterFunc calls f once, when d has passed on this clock, unless the
 	// Timer is stopped before. d <= 0 means now. System and From start a
 	// goroutine for f; a Manual calls it on the goroutine that moves the
-	// clock. A nil f panics.
+	// clock. With d > 0 a clock of your own must not call it before
+	// AfterFunc has returned. A nil f panics.
 	AfterFunc(d time.Duration, f func()) Timer
 }
 

@@ -51,6 +51,7 @@ type more[T any] struct {
 	armed    *attempt[T] // the last one whose context has its slot
 	parked   *parked[T]  // what it waits for in a queue
 	timer    clock.Timer // the backoff
+	resumed  uint32      // how many backoffs are over
 	unlink   func() bool // from the caller's context
 	offClose func()      // from the scope
 	cancel   func()      // ends the fallback's context
@@ -286,10 +287,12 @@ func (c *call[T]) stage(a *attempt[T], place scope.Place, begun bool, start func
 		how := stageEnding(stage.err)
 		return stage.v, how, a.returned(stage.v, stage.err, how), stage.err
 	}
-	a.stage.Store(stage)
 	if !begun {
-		c.beginStage(a, place)
+		if err := c.mustBegin(a, place, stage); err != nil {
+			return v, panicked, a.returned(v, err, panicked), err
+		}
 	}
+	a.stage.Store(stage)
 	// Whoever gives the attempt up says so and then looks for the stage; we have
 	// set the stage and now look whether it was given up. One of us cancels it. Its
 	// end must be heard all the same: it may be ending by itself.
@@ -326,6 +329,26 @@ func (c *call[T]) follow(a *attempt[T], stage *Future[T]) {
 		return
 	}
 	stage.follow(&follower[T]{attempt: a})
+}
+
+// mustBegin is beginStage for a stage that is running. A clock that panics there
+// ends the attempt.
+func (c *call[T]) mustBegin(a *attempt[T], place scope.Place, stage *Future[T]) (err error) {
+	begun := false
+	defer func() {
+		if begun {
+			return
+		}
+		stage.Cancel()
+		if value := recover(); value != nil {
+			err = &PanicError{value, debug.Stack()}
+			return
+		}
+		c.exited(a) // Goexit: this goroutine ends
+	}()
+	c.beginStage(a, place)
+	begun = true
+	return nil
 }
 
 // beginStage starts the deadline of a stage: the timeout, or what is left of

@@ -133,19 +133,28 @@ func (c *call[T]) take(m *more[T]) bool {
 // give ends what take began, and sets the timer for a backoff. It reports false
 // if the call has ended meanwhile.
 func (c *call[T]) give(m *more[T], delay time.Duration) bool {
-	s := c.scope()
 	m.mu.Lock()
 	m.busy = false
-	if !c.future.is(pending) {
-		m.mu.Unlock()
+	live, first, resumed := c.future.is(pending), m.offClose == nil, m.resumed
+	m.mu.Unlock()
+	if !live {
 		return false
 	}
-	if delay > 0 {
-		m.timer = s.AfterFunc(delay, func() { c.wake(m) })
+	if delay <= 0 {
+		return true
 	}
-	first := m.offClose == nil
+	// The clock may be the user's code: with no lock held.
+	timer := c.scope().AfterFunc(delay, func() { c.wake(m) })
+	m.mu.Lock()
+	keep := c.future.is(pending) && m.resumed == resumed
+	if keep {
+		m.timer = timer
+	}
 	m.mu.Unlock()
-	if delay > 0 && first {
+	if !keep { // the call has ended, or gone on, meanwhile
+		timer.Stop()
+	}
+	if first {
 		c.hearClose(m)
 	}
 	return true
@@ -177,6 +186,7 @@ func (c *call[T]) resume(m *more[T]) *attempt[T] {
 	n := t.run.Attempt
 	m.mu.Lock()
 	m.busy, m.timer = stop != nil, nil // the last word, if it is one, was said
+	m.resumed++
 	last := m.latest(c)
 	m.mu.Unlock()
 	if stop != nil {

@@ -236,7 +236,7 @@ func (c *call[T]) bulk(a *attempt[T], m *more[T], place scope.Place, begun *bool
 		return granted, err
 	}
 	if !*begun {
-		c.beginStage(a, place)
+		p.begin(place)
 		*begun = true
 	}
 	granted, err = p.wait(m)
@@ -244,6 +244,20 @@ func (c *call[T]) bulk(a *attempt[T], m *more[T], place scope.Place, begun *bool
 		a.flags.Or(holding)
 	}
 	return granted, err
+}
+
+// begin starts the deadline of a stage that waits for its slot. A clock that panics
+// there leaves nobody in the queue.
+func (p *parked[T]) begin(place scope.Place) {
+	begun := false
+	defer func() {
+		// Who is settled already wakes us, once: the second of us two has the slot.
+		if !begun && !p.q.Leave(&p.Waiter) && p.turns.Add(1) == 2 && p.State() == waitq.Granted {
+			p.call.layers.Bulkhead.Release()
+		}
+	}()
+	p.call.beginStage(p.a, place)
+	begun = true
 }
 
 // wait notes that the attempt waits, or takes it back out of the queue if the

@@ -50,6 +50,7 @@ func (c *call[T]) hearClose(m *more[T]) {
 // is pending still.
 func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Pointer[callctx.Context]) bool {
 	m := c.more.Load()
+	now := c.scope().Now() // first: a clock is the user's code, and may panic
 	// Only the caller's end may be what a fallback is for.
 	next := deciding
 	if end == callctx.ParentEnded {
@@ -64,7 +65,6 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 	var work *outcome[T]
 	idle := false
 	if m != nil {
-		now := c.scope().Now()
 		m.mu.Lock()
 		a, armed, p, idle = m.latest(c), m.armed, m.parked, !m.busy
 		if idle { // else the driver is telling the breaker
@@ -85,7 +85,7 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 	if m == nil && before&(entered|ended) == entered { // a late outcome will want to know
 		m = c.slow()
 		m.mu.Lock()
-		m.endedAt = c.scope().Now()
+		m.endedAt = now
 		m.mu.Unlock()
 	}
 	asks := false
