@@ -165,6 +165,26 @@ instances:
 	}
 }
 
+// A layer that is off does nothing wherever it is, so its section is no finding.
+func TestCheck_G2_G6_SectionsThatAnyLevelSwitchesOff(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		want int
+	}{
+		"on":                      {"instances: {p: {timeout: {value: 1s}, retry: {maxAttempts: 3}}}", 1},
+		"off by itself":           {"instances: {p: {timeout: {value: 1s}, retry: {enabled: false, maxAttempts: 3}}}", 0},
+		"off by the named config": {"configs: {off: {retry: {enabled: false}}}\ninstances: {p: {config: off, timeout: {value: 1s}, retry: {maxAttempts: 3}}}", 0},
+		"off by configs.default":  {"configs: {default: {retry: {enabled: false}}}\ninstances: {p: {timeout: {value: 1s}, retry: {maxAttempts: 3}}}", 0},
+		"on by itself":            {"configs: {default: {retry: {enabled: false}}}\ninstances: {p: {timeout: {value: 1s}, retry: {enabled: true}}}", 1},
+	} {
+		r, _ := newRegistry(t, registry.WithConfig(parse(t, tc.text)))
+		built(t, pipeline.New[int](r, "p").Timeout(time.Second))
+		if got := r.Check(); len(got) != tc.want {
+			t.Errorf("%s: %d findings, want %d: %v", name, len(got), tc.want, got)
+		}
+	}
+}
+
 func TestCheck_G6_UnusedInstances(t *testing.T) {
 	r, _ := newRegistry(t, registry.WithConfig(parse(t, `
 instances:

@@ -84,7 +84,8 @@ type Section struct {
 
 // Sections returns the policies that the instance has a section of its own for, in
 // the order of the layers. What configs.default or the named config say is not
-// among them, nor is a section that "enabled: false" takes out.
+// among them, nor is a section that "enabled: false" takes out, be it there or at
+// another level of the file.
 func (c *Config) Sections(id string) []Section {
 	e := c.instance(id)
 	if e == nil {
@@ -92,10 +93,7 @@ func (c *Config) Sections(id string) []Section {
 	}
 	var all []Section
 	for i, l := range e.layers {
-		if l == nil {
-			continue
-		}
-		if s := e.key(i, enabledAttr.key); s != nil && s.value == false {
+		if l == nil || c.takesOut(id, i) {
 			continue
 		}
 		all = append(all, Section{sections[i].policy, l.path, l.source(), l.line, l.col})

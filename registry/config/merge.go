@@ -41,7 +41,25 @@ type levels struct {
 
 // merge puts the levels together: the defaults, what code gave, and the file.
 func merge[C any](c *Config, id, policyName string, code Code[C], defaults C) *merged {
-	i := policyIndex(policyName)
+	m, l := c.levels(id, policyIndex(policyName), code.Base, code.Name)
+	m.fill(l, reflect.ValueOf(defaults), reflect.ValueOf(code.Config), code.Keys)
+	m.derive()
+	return m
+}
+
+// takesOut reports whether the file, at whichever level, switches the layer of the
+// section i off.
+func (c *Config) takesOut(id string, i int) bool {
+	m, l := c.levels(id, i, "", "")
+	a := m.section.find(enabledAttr.key)
+	m.takeBelow(a, l)
+	m.takeAbove(a, l)
+	return m.values[a].value == false
+}
+
+// levels finds the sections that count for one policy of the instance id, whose
+// code names a config and a shared instance, or not.
+func (c *Config) levels(id string, i int, base, name string) (*merged, levels) {
 	m := &merged{section: &sections[i], index: i, id: id, values: map[*attribute]resolved{}}
 	var l levels
 	at := func(e *entity) *layer {
@@ -54,18 +72,18 @@ func merge[C any](c *Config, id, policyName string, code Code[C], defaults C) *m
 		return e.layers[i]
 	}
 	l.everybody = at(c.base(defaultConfig))
-	if code.Base != "" {
-		base := c.base(code.Base)
-		if base == nil {
+	if base != "" {
+		e := c.base(base)
+		if e == nil {
 			m.mistakes.add(Error{
-				Code: codeBase, Policy: policyName, ID: id, Path: "config",
-				Got: "unknown config " + quote(code.Base), Hint: c.baseHint(code.Base),
+				Code: codeBase, Policy: m.section.policy, ID: id, Path: "config",
+				Got: "unknown config " + quote(base), Hint: c.baseHint(base),
 			})
 		}
-		l.base = at(base)
+		l.base = at(e)
 	}
 	l.named, l.own = at(c.named(c.instance(id))), at(c.instance(id))
-	m.resolveName(l, code.Name)
+	m.resolveName(l, name)
 	if m.name != "" {
 		if shared := c.instance(m.name); shared != nil {
 			l.share = shared.layers[i]
@@ -74,9 +92,7 @@ func merge[C any](c *Config, id, policyName string, code Code[C], defaults C) *m
 			}
 		}
 	}
-	m.fill(l, reflect.ValueOf(defaults), reflect.ValueOf(code.Config), code.Keys)
-	m.derive()
-	return m
+	return m, l
 }
 
 // resolveName finds the shared instance that the layer uses.
@@ -123,10 +139,6 @@ func (m *merged) fill(l levels, defaults, code reflect.Value, keys []string) {
 		if a.key == nameAttr.key {
 			continue
 		}
-		upper := [...]*layer{l.named, l.own, l.sharedNamed, l.share}
-		if a.layer {
-			upper = [...]*layer{l.sharedNamed, l.share, l.named, l.own}
-		}
 		if a.inFile {
 			m.values[a] = resolved{value: true, origin: originDefault} // enabled
 		} else {
@@ -134,17 +146,31 @@ func (m *merged) fill(l levels, defaults, code reflect.Value, keys []string) {
 				m.values[a] = resolved{value: v, origin: originDefault}
 			}
 		}
-		m.take(a, 1, l.everybody)
-		m.take(a, 2, l.base)
+		m.takeBelow(a, l)
 		top, _, _ := strings.Cut(a.key, ".")
 		if !a.inFile && (inCode[a.key] || inCode[top]) {
 			if v, ok := field(code, a.key); ok {
 				m.values[a] = resolved{value: v, rank: rankCode, origin: originCode}
 			}
 		}
-		for n, from := range upper {
-			m.take(a, rankCode+1+n, from)
-		}
+		m.takeAbove(a, l)
+	}
+}
+
+// takeBelow overrides a by what the levels below code say of it.
+func (m *merged) takeBelow(a *attribute, l levels) {
+	m.take(a, 1, l.everybody)
+	m.take(a, 2, l.base)
+}
+
+// takeAbove overrides a by what the levels above code say of it.
+func (m *merged) takeAbove(a *attribute, l levels) {
+	upper := [...]*layer{l.named, l.own, l.sharedNamed, l.share}
+	if a.layer {
+		upper = [...]*layer{l.sharedNamed, l.share, l.named, l.own}
+	}
+	for n, from := range upper {
+		m.take(a, rankCode+1+n, from)
 	}
 }
 

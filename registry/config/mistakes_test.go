@@ -111,6 +111,37 @@ instances:
 	}
 }
 
+// What counts is whether the layer is on once all levels of the file are put
+// together, as for those who build it.
+func TestSections_G2_NoneThatAnyLevelTakesOut(t *testing.T) {
+	c, err := config.Parse("x.yaml", []byte(`
+configs:
+  default: {retry: {enabled: false}, bulkhead: {enabled: false}}
+  off: {timeout: {enabled: false}, bulkhead: {enabled: false}}
+  on: {retry: {enabled: true}, bulkhead: {enabled: true}}
+instances:
+  a: {retry: {maxAttempts: 3}, timeout: {value: 1s}}
+  b: {config: off, retry: {enabled: true}, timeout: {value: 1s}, bulkhead: {maxConcurrent: 1}}
+  c: {config: on, retry: {maxAttempts: 3}, bulkhead: {enabled: false}}
+  d: {config: off, timeout: {enabled: true}, circuitBreaker: {name: e}, rateLimiter: {name: e}}
+  e: {circuitBreaker: {enabled: false}, rateLimiter: {limit: 1}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string][]string{
+		"a": {"timeout"}, "b": {"retry"}, "c": {"retry"}, "d": {"ratelimit", "timeout"}, "e": {"ratelimit"},
+	} {
+		var got []string
+		for _, s := range c.Sections(id) {
+			got = append(got, s.Policy)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", id, diff)
+		}
+	}
+}
+
 // Rule G-4: the text of the issue, letter by letter.
 func TestUnknownPolicyTextIsAsDocumented(t *testing.T) {
 	text := "configs:\n  default:\n    timeout: {value: 1s}\n\ninstances:\n  reports:\n\n    tiemout: {value: 2s}\n"
