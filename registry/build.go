@@ -7,7 +7,6 @@ import (
 	"resilience4cata.dev/go/internal/scope"
 	"resilience4cata.dev/go/internal/stack"
 	"resilience4cata.dev/go/policy"
-	"resilience4cata.dev/go/policy/bulkhead"
 	"resilience4cata.dev/go/policy/retry"
 	"resilience4cata.dev/go/policy/timeout"
 )
@@ -25,20 +24,23 @@ type timer = timeout.Policy
 // what it returns is a mistake like others, but for [stack.ErrBuilder], which
 // only prevents the registration. A closed registry returns [ErrClosed].
 func (r *Registry) Build(spec stack.Spec, check stack.Check) (*stack.Stack, error) {
-	s, slots, err := r.build(spec, check)
+	s, apply, err := r.build(spec, check)
 	if err != nil {
 		return nil, err
 	}
-	if slots != nil {
-		slots.apply(r)
+	for _, f := range apply {
+		f()
+	}
+	if len(apply) > 0 {
+		r.version.Add(1) // views made meanwhile have seen old values
 	}
 	return s, nil
 }
 
 // build is Build but for what is left to do without the lock: to put the settings
-// of slots in force, the bulkhead that the pipeline uses, if they are not yet. This
+// of the instances in force that the pipeline uses, if they are not yet. This
 // pipeline may have changed them, or one that is being built at the same time.
-func (r *Registry) build(spec stack.Spec, check stack.Check) (_ *stack.Stack, slots *instance[bulkhead.Config, *bulkhead.Policy], _ error) {
+func (r *Registry) build(spec stack.Spec, check stack.Check) (_ *stack.Stack, apply []func(), _ error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.scope.Closed() {
@@ -67,7 +69,7 @@ func (r *Registry) build(spec stack.Spec, check stack.Check) (_ *stack.Stack, sl
 		return nil, nil, m.join()
 	}
 	if known != nil {
-		return known.stack, r.bulkheads.unapplied(known.bulkhead.id), nil
+		return known.stack, r.unapplied(known), nil
 	}
 	draft.make(r.scope, &m)
 	p.keepTime(r.scope, &m)
@@ -82,7 +84,15 @@ func (r *Registry) build(spec stack.Spec, check stack.Check) (_ *stack.Stack, sl
 	r.pipelines[spec.ID] = p
 	r.order = append(r.order, p)
 	r.version.Add(1)
-	return p.stack, r.bulkheads.unapplied(p.bulkhead.id), nil
+	return p.stack, r.unapplied(p), nil
+}
+
+// unapplied is what puts the settings of p's instances in force.
+func (r *Registry) unapplied(p *pipeline) (apply []func()) {
+	apply = r.retries.unapplied(r, p.retry.id, apply)
+	apply = r.breakers.unapplied(r, p.breaker.id, apply)
+	apply = r.limiters.unapplied(r, p.limiter.id, apply)
+	return r.bulkheads.unapplied(r, p.bulkhead.id, apply)
 }
 
 // compare notes why p, which is built anew, is not the same as old.

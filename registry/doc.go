@@ -13,7 +13,8 @@
 // built makes the instance. One that gives only the name joins it; one that gives
 // settings must give the same. What belongs to the layer is each pipeline's own:
 // how long to wait, and what to retry. The queue of a bulkhead is the instance's:
-// if nobody gives it, it is there for those layers that have a wait.
+// if nobody gives it, it is there for those layers that have a wait. A queue that
+// a later layer gives holds for the layers that are built from then on.
 //
 // Do not make an id for each user, tenant or request: ids live as long as the
 // registry. Do not make a registry for each call; for a single policy without a

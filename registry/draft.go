@@ -87,6 +87,10 @@ func (d *drafts[C, P]) add(c *config.Config, id string, l *layer[C], place strin
 	in := d.wanted[l.id]
 	if in == nil && !d.again {
 		in = d.old[l.id]
+		if in != nil && in.stale != nil {
+			d.made(in.stale)
+			in = nil
+		}
 	}
 	if in == nil {
 		in = d.want(c, id, l, place, m)
@@ -125,6 +129,8 @@ func (d *drafts[C, P]) want(c *config.Config, id string, l *layer[C], place stri
 	old := d.old[l.id]
 	if maker := d.makers[l.id]; maker != nil && (maker.on || !d.kind.says(c, l)) {
 		l = maker
+	} else if old != nil && !d.again { // it has no settings, but it may have functions
+		d.kind.refuseFunctions(l, place, old, m)
 	}
 	if l.on {
 		m.take(l.err)
@@ -139,6 +145,34 @@ func (d *drafts[C, P]) want(c *config.Config, id string, l *layer[C], place stri
 	d.needs(in)
 	d.made(l)
 	return in
+}
+
+// rest gives those instances of a reload that no layer uses now what their makers
+// say, for the layers that are built later and for those who hold a handle. An
+// instance whose maker says nothing that holds keeps what it has until a layer
+// needs it: only then is it a mistake.
+func (d *draft) rest() {
+	d.retries.rest()
+	d.breakers.rest()
+	d.limiters.rest()
+	d.bulkheads.rest()
+}
+
+func (d *drafts[C, P]) rest() {
+	for id, old := range d.old {
+		maker := d.makers[id]
+		if d.wanted[id] != nil || maker == nil { // without its maker the reload is refused
+			continue
+		}
+		next := *old
+		if d.kind.validate(maker.Config) != nil {
+			next.stale = maker
+		} else {
+			next.stale, next.settings, next.config = nil, maker.Settings, maker.Config
+			d.kind.keep(&next.config, old.config)
+		}
+		d.needs(&next)
+	}
 }
 
 // make makes the policies that are not there yet, which nobody sees until commit.
@@ -176,7 +210,7 @@ func (d *drafts[C, P]) commit(r *Registry, apply []func()) []func() {
 			continue
 		}
 		changed := !sameValues(old.settings, in.settings)
-		old.settings, old.config = in.settings, in.config
+		old.settings, old.config, old.stale = in.settings, in.config, in.stale
 		if changed {
 			old.changes++
 			apply = append(apply, func() { old.apply(r) })

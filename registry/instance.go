@@ -55,6 +55,7 @@ type instance[C any, P shared[C]] struct {
 	policy   P
 	settings []config.Setting // of config, with their origins
 	config   C                // the wanted settings, without what handles changed
+	stale    *layer[C]        // what its maker says since a reload, which is not valid; nil: config is that
 	changes  uint64           // of config
 	applied  uint64           // those changes that are in force
 }
@@ -69,12 +70,13 @@ func (all instances[C, P]) policy(id string) (p P, ok bool) {
 	return p, false
 }
 
-// unapplied returns the instance if its settings are not in force yet, else nil.
-func (all instances[C, P]) unapplied(id string) *instance[C, P] {
+// unapplied adds to apply what puts the settings of the instance in force, if
+// they are not yet: to be called without r.mu.
+func (all instances[C, P]) unapplied(r *Registry, id string, apply []func()) []func() {
 	if in := all[id]; in != nil && in.applied != in.changes {
-		return in
+		apply = append(apply, func() { in.apply(r) })
 	}
-	return nil
+	return apply
 }
 
 // key is the name of a setting in its section.
@@ -119,18 +121,24 @@ func (k *kind[C, P]) says(c *config.Config, l *layer[C]) bool {
 // join notes all reasons why the layer l of the pipeline that is built at place
 // cannot use the instance in, which exists.
 func (k *kind[C, P]) join(c *config.Config, l *layer[C], place string, in *instance[C, P], m *mistakes) {
-	for _, f := range k.functions(l.Config) {
-		m.add(policy.ConfigError{
-			Code: codeFunctions, Policy: k.name, ID: in.id, Path: f,
-			Got:  "given at " + place + " to the instance that exists since " + in.place + "; functions and lists of errors cannot be compared",
-			Hint: "give it where the instance is made first, or give the layer another Name",
-		})
-	}
+	k.refuseFunctions(l, place, in, m)
 	says := k.says(c, l)
 	m.take(k.ofLayer(l, says))
 	if says {
 		k.compare(in.id, l.Settings, place, in.settings, in.place, m, func(s config.Setting) bool {
 			return k.belongs(k.key(s)) && !k.missing(s)
+		})
+	}
+}
+
+// refuseFunctions notes the functions that the layer l, built at place, brings to
+// the instance in, which exists.
+func (k *kind[C, P]) refuseFunctions(l *layer[C], place string, in *instance[C, P], m *mistakes) {
+	for _, f := range k.functions(l.Config) {
+		m.add(policy.ConfigError{
+			Code: codeFunctions, Policy: k.name, ID: in.id, Path: f,
+			Got:  "given at " + place + " to the instance that exists since " + in.place + "; functions and lists of errors cannot be compared",
+			Hint: "give it where the instance is made first, or give the layer another Name",
 		})
 	}
 }

@@ -16,8 +16,9 @@ import (
 // Handles, states, permits in use and counters survive. Calls in flight keep the
 // layers that they started with; calls that wait for a permit are planned anew,
 // and those that wait for a slot keep the wait that they queued with. It changes
-// values, and switches built layers on and off by "enabled"; it cannot add or
-// remove a layer of a built pipeline, nor move one to another instance. What a
+// values, those of instances whose layers are all off as well, and switches built
+// layers on and off by "enabled"; it cannot add or remove a layer of a built
+// pipeline, nor move one to another instance. What a
 // handle has set (SetLimit, SetRate) stays, unless that key has changed in the
 // configuration.
 //
@@ -60,6 +61,7 @@ func (r *Registry) reload(c *config.Config) (apply []func(), _ error) {
 			draft.add(p.spec.ID, all[i], p.spec.Place, &m)
 		}
 	}
+	draft.rest()
 	if len(m) > 0 {
 		return nil, m.join()
 	}

@@ -195,7 +195,8 @@ asks whether the registry is closed and the caller's context has ended: nothing 
 A layer with a ` + "`name`" + ` uses the shared instance of that id, whose settings stand under ` + "`instances.<name>`" + ` if there is such a
 section. How long a layer waits (` + "`maxWait`" + `), ` + "`freeOnTimeout`" + ` and all of a retry but its budget stay the layer's own.
 The ` + "`queue`" + ` of a bulkhead is the instance's. Where it is given, a layer without a ` + "`maxWait`" + ` waits as long as its context allows;
-where nobody gives it, such a layer does not wait, and the others have a queue without a bound. 0 of either: no waiting.
+where nobody gives it, such a layer does not wait, and the others have a queue without a bound. A queue that a later layer gives
+holds for the layers that are built from then on. 0 of either: no waiting.
 
 ## Values
 
