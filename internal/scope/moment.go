@@ -2,11 +2,12 @@ package scope
 
 import "time"
 
-// moment is the contexts with one deadline on a clock that need not call what is
-// due at once before anything that follows from it: a Mock of
+// moment is the contexts of one registry with one deadline, on a clock that need
+// not call what is due at once before anything that follows from it: a Mock of
 // github.com/benbjohnson/clock starts a goroutine for each timer, one after the
 // other. So the timer that comes first expires all of them, and what they leave to
-// do is done when the last one has expired.
+// do is done when the last one has expired. The end of a wait in a queue is a timer
+// of its own, and no part of it.
 //
 // Expiring calls the user's code, which may take long. Meanwhile the others' own
 // timers come, and help. Guarded by the scope's mu.
@@ -70,16 +71,25 @@ func (s *Scope) forget(m *moment) {
 
 // pass is p's timer.
 func (p *private) pass(deadline int64) {
-	s := p.scope
-	if s.Now() < deadline {
-		// The clock was set back, or its timers do not keep to what it says. Then they
-		// are to be believed, each for its own.
+	s, over := p.scope, false
+	defer func() {
+		if over {
+			return
+		}
+		// The clock was set back, its timers do not keep to what it says, or it panicked
+		// when it was asked. Then they are to be believed, each for its own.
 		s.mu.Lock()
 		p.leave()
 		s.mu.Unlock()
 		p.expire(s.soon)
-		return
+	}()
+	if over = s.Now() >= deadline; over {
+		s.pass(deadline)
 	}
+}
+
+// pass lets all those expire who are in the moment.
+func (s *Scope) pass(deadline int64) {
 	m := s.enter(deadline)
 	if m == nil {
 		return

@@ -14,6 +14,7 @@ import (
 	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/callctx"
 	"resilience4cata.dev/go/internal/scope"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/pipeline"
 	"resilience4cata.dev/go/registry"
 )
@@ -314,4 +315,36 @@ func TestMoment_T5_NobodyExpiresBeforeTheClockSaysSo(t *testing.T) {
 		}
 	}
 	checkForgotten(t, clk, s)
+}
+
+// A timer whose clock does not say what time it is still comes for its own context.
+func TestMoment_X3_AClockThatPanicsLosesNoDeadline(t *testing.T) {
+	for _, leave := range testkit.Leaving {
+		const n = 3
+		clk := &testkit.HookedClock{Manual: clock.NewManual(start).Passive()}
+		s := scope.New(clk, nil)
+		plan := s.NewPlan(limit, errLimit, false)
+		all := make([]*callctx.Context, n)
+		for i := range all {
+			all[i] = callctx.New(t.Context(), plan)
+			s.Arm(all[i], nil)
+		}
+		clk.OnNow = func() {
+			clk.OnNow = nil
+			leave()
+		}
+		testkit.Survive(t, func() { clk.Advance(limit) })
+		if all[0].Err() == nil {
+			t.Error("the one whose timer it was has not expired")
+		}
+		clk.Advance(0)
+		for _, c := range all {
+			if c.Finish() != callctx.Expired {
+				t.Errorf("Err %v", c.Err())
+			}
+		}
+		if s.Moments() != 0 || s.Pending() != 0 || clk.Pending() != 0 {
+			t.Errorf("left: %d moments, %d deadlines, %d timers", s.Moments(), s.Pending(), clk.Pending())
+		}
+	}
 }
