@@ -237,12 +237,28 @@ func (p *Policy) sample(t Permit, failed bool) {
 	p.announce()
 }
 
-// probed counts the outcome of a probe, or gives its place back.
+// probed counts the outcome of a probe, or gives its place back: also if the clock
+// panics, because nobody can record it once more.
 func (p *Policy) probed(t Permit, v verdict) {
 	if t.probe.recorded.Swap(true) {
 		return
 	}
-	now := p.scope.Now()
+	var now int64
+	read := v == neutral
+	defer func() {
+		if !read {
+			p.settleProbe(t, neutral, 0)
+		}
+	}()
+	if !read {
+		now = p.scope.Now()
+		read = true
+	}
+	p.settleProbe(t, v, now)
+}
+
+// settleProbe is probed at a reading of the clock, which neutral does not need.
+func (p *Policy) settleProbe(t Permit, v verdict, now int64) {
 	p.mu.Lock()
 	if t.gen == p.cur.Load() { // else it is late
 		p.countProbe(t, v, now)

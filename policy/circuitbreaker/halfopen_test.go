@@ -375,3 +375,43 @@ func TestHalfOpen_X3_AClockThatPanicsTakesNothingWithIt(t *testing.T) {
 	allow(t, p).Success()
 	wantState(t, p, circuitbreaker.Closed)
 }
+
+// C-3: whatever a probe is to record, its place comes back although the clock panics;
+// what was no sample needs no clock.
+func TestProbe_C3_X3_AClockThatPanicsTakesNoPlace(t *testing.T) {
+	for name, test := range map[string]struct {
+		record func(circuitbreaker.Permit)
+		reads  int
+	}{
+		"success": {circuitbreaker.Permit.Success, 1},
+		"failure": {circuitbreaker.Permit.Failure, 1},
+		"ignored": {circuitbreaker.Permit.Ignored, 0},
+	} {
+		for _, leave := range testkit.Leaving {
+			reads := 0
+			clk := &testkit.HookedClock{Manual: clock.NewManual(epoch)}
+			p := must(t, clk, circuitbreaker.MinCalls(1), circuitbreaker.OpenFor(time.Second), circuitbreaker.HalfOpenCalls(1))
+			record(t, p, errE)
+			clk.Advance(time.Second)
+			probe := allow(t, p)
+			clk.OnNow = func() {
+				reads++
+				leave()
+			}
+			if test.reads == 0 {
+				test.record(probe)
+			} else {
+				testkit.Survive(t, func() { test.record(probe) })
+			}
+			clk.OnNow = nil
+			if reads != test.reads {
+				t.Errorf("%s: the clock was read %d times, want %d", name, reads, test.reads)
+			}
+			next := allow(t, p)
+			probe.Ignored() // a second time: it gives no other place back
+			refused(t, p)
+			next.Success()
+			wantState(t, p, circuitbreaker.Closed)
+		}
+	}
+}
