@@ -2,6 +2,7 @@ package bulkhead_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -75,5 +76,49 @@ func TestExpire_X3_AListenerThatDoesNotComeBackKeepsNoWaiter(t *testing.T) {
 		}
 		p.Release()
 		checkNothingLost(t, p, m)
+	}
+}
+
+// B-3: a waiter is refused when its time is over also if the clock does not say how
+// long that was.
+func TestExpire_B3_X3_AClockThatPanicsKeepsNoWaiter(t *testing.T) {
+	for name, enter := range map[string]func(p *bulkhead.Policy) <-chan error{
+		"sync": func(p *bulkhead.Policy) <-chan error { return acquire(t.Context(), p) },
+		"async": func(p *bulkhead.Policy) <-chan error {
+			result := make(chan error, 1)
+			var w *waitq.Waiter
+			w = waitq.New(func() { result <- w.Err() })
+			if entered, err := p.EnterAsync(t.Context(), 10*ms, w); entered || err != nil {
+				t.Fatal(entered, err)
+			}
+			return result
+		},
+	} {
+		for _, leave := range testkit.Leaving {
+			clk := &testkit.HookedClock{Manual: clock.NewManual(start).Passive()}
+			p, err := bulkhead.New("b", bulkhead.Config{MaxConcurrent: 1, Queue: unbounded, MaxWait: 10 * ms}, clk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustAcquire(t, p)
+			result := enter(p)
+			if name == "sync" {
+				awaitSleepers(t, clk.Manual, 1)
+			}
+			clk.OnNow = func() {
+				clk.OnNow = nil
+				leave()
+			}
+			testkit.Survive(t, func() { clk.Advance(10 * ms) })
+			if s := p.Snapshot(); s.Waiting != 0 || s.Rejected != 1 {
+				t.Fatalf("%s: %+v", name, s)
+			}
+			var full *bulkhead.Error
+			if err := <-result; !errors.As(err, &full) || full.Waited != 10*ms {
+				t.Errorf("%s: %v, %+v", name, err, full)
+			}
+			p.Release()
+			checkNothingLost(t, p, clk.Manual)
+		}
 	}
 }

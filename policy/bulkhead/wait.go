@@ -57,7 +57,9 @@ func (p *Policy) bound(ctx context.Context, w *waitq.Waiter, maxWait time.Durati
 			p.abandon(w)
 		}
 	}()
-	timer := p.scope.AfterFunc(maxWait, func() { p.expireAsync(ctx, w, since) })
+	timer := p.scope.AfterFunc(maxWait, func() {
+		p.expire(w, maxWait, since, func() { p.tellAndWake(ctx, w) })
+	})
 	p.mu.Lock()
 	_, waits := p.async[w]
 	if waits {
@@ -125,11 +127,7 @@ func (p *Policy) wait(ctx context.Context, maxWait time.Duration) error {
 // await blocks until w is settled or ctx ends.
 func (p *Policy) await(ctx context.Context, w *waitq.Waiter, ready <-chan struct{}, maxWait time.Duration, since int64) error {
 	if maxWait > 0 {
-		timer := p.scope.AfterFunc(maxWait, func() {
-			if p.expire(w, since) {
-				w.Wake()
-			}
-		})
+		timer := p.scope.AfterFunc(maxWait, func() { p.expire(w, maxWait, since, w.Wake) })
 		defer timer.Stop()
 	}
 	return p.scope.Wait(ctx, ready)
@@ -237,11 +235,21 @@ func (p *Policy) grant(s word, b *batch) word {
 	return s
 }
 
-// expire refuses w because it has waited as long as it may, since the given
-// reading of the clock. It reports false if w was settled before. After true the
-// caller, which is w's timer, must wake it.
-func (p *Policy) expire(w *waitq.Waiter, since int64) bool {
-	waited := time.Duration(p.scope.Now() - since)
+// expire is w's timer: it has waited as long as it may, since the given reading of
+// the clock, and is refused, unless it was settled before. Then wake wakes it.
+func (p *Policy) expire(w *waitq.Waiter, maxWait time.Duration, since int64, wake func()) {
+	waited := maxWait
+	defer func() { // also if the clock panics, or ends the goroutine
+		if p.refuseWaiter(w, waited) {
+			wake()
+		}
+	}()
+	waited = time.Duration(p.scope.Now() - since)
+}
+
+// refuseWaiter refuses w after a wait, and reports false if it was settled before.
+// After true the caller must wake it.
+func (p *Policy) refuseWaiter(w *waitq.Waiter, waited time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	set := p.settings.Load()
@@ -254,14 +262,11 @@ func (p *Policy) expire(w *waitq.Waiter, since int64) bool {
 	return true
 }
 
-// expireAsync is the timer of a waiter from EnterAsync. The refusal is told before
-// the wake, in which the call may go on to other events. Both happen here: the
-// goroutine is the timer's own, or that of who moves a manual clock, who finds
-// everything done then that was due.
-func (p *Policy) expireAsync(ctx context.Context, w *waitq.Waiter, since int64) {
-	if !p.expire(w, since) {
-		return
-	}
+// tellAndWake is for a waiter from EnterAsync that its timer has refused. The
+// refusal is told before the wake, in which the call may go on to other events.
+// Both happen here: the goroutine is the timer's own, or that of who moves a manual
+// clock, who finds everything done then that was due.
+func (p *Policy) tellAndWake(ctx context.Context, w *waitq.Waiter) {
 	told := false
 	defer func() {
 		if !told { // the listener or the clock has ended the goroutine, and w waits still
