@@ -4,7 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"resilience4cata.dev/go/clock"
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/policy/ratelimit"
 )
 
@@ -95,5 +98,87 @@ func TestWait_L5_X3_AClockThatPanicsKeepsNobodyWaiting(t *testing.T) {
 		if s := p.Snapshot(); s.Waiting != 0 || s.Admitted != 2 {
 			t.Errorf("%s: %+v", name, s)
 		}
+	}
+}
+
+// A tick whose clock panics, at any of its steps, comes again.
+func TestTick_L5_X3_AClockThatPanicsPutsItOff(t *testing.T) {
+	for name, set := range map[string]func(*testkit.HookedClock){
+		"time": func(c *testkit.HookedClock) {
+			c.OnNow = func() { c.OnNow = nil; panic("no time") }
+		},
+		"timer": func(c *testkit.HookedClock) {
+			c.BeforeTimer = func(time.Duration) { c.BeforeTimer = nil; panic("no timer") }
+		},
+	} {
+		clk := &testkit.HookedClock{Manual: clock.NewManual(start).Passive()}
+		p := newOn(t, clk, ratelimit.PerSecond(1))
+		drain(p)
+		first, next := enqueue(t, p, clk, time.Minute), enqueue(t, p, clk, time.Minute)
+		set(clk)
+		panics(t, func() { clk.Advance(time.Second) })
+		clk.Advance(time.Millisecond)
+		if got := dues(first, next); got[0] < 0 || got[1] >= 0 {
+			t.Errorf("%s: a little later woken at %v, want the first only", name, got)
+		}
+		clk.Advance(time.Second)
+		if got := next.due(); got != 2*time.Second {
+			t.Errorf("%s: the next is woken at %v", name, got)
+		}
+		if s := p.Snapshot(); s.Waiting != 0 || s.Admitted != 3 || clk.Pending() != 0 {
+			t.Errorf("%s: %+v, %d timers", name, s, clk.Pending())
+		}
+	}
+}
+
+// Those whom a clock has left without any timer get one from the next who comes,
+// also from one who does not wait.
+func TestWait_L5_X3_WhoComesSetsTheTimerThatIsMissing(t *testing.T) {
+	p, clk := newBrittle(t)
+	drain(p)
+	due, next := enqueue(t, p, clk, time.Minute), enqueue(t, p, clk, time.Minute)
+	clk.timers = true
+	panics(t, func() { clk.Advance(time.Second) })
+	clk.timers = false
+	if clk.Pending() != 0 {
+		t.Fatalf("%d timers", clk.Pending())
+	}
+	if p.TryAcquire() || clk.Pending() != 1 {
+		t.Errorf("%d timers, want 1", clk.Pending())
+	}
+	if p.TryAcquire() || clk.Pending() != 1 {
+		t.Errorf("%d timers, want 1", clk.Pending())
+	}
+	clk.Advance(time.Second)
+	if diff := cmp.Diff([]time.Duration{time.Second, 2 * time.Second}, dues(due, next)); diff != "" {
+		t.Errorf("woken at (-want +got)\n%s", diff)
+	}
+}
+
+// A timer is given up only when there is another.
+func TestWait_L5_X3_AClockThatSetsNoTimerKeepsTheOneThatIsSet(t *testing.T) {
+	p, clk := newBrittle(t)
+	drain(p)
+	w := enqueue(t, p, clk, time.Minute)
+	clk.timers = true
+	panics(t, func() { _ = p.SetRate(1, 500*time.Millisecond, 1) })
+	clk.timers = false
+	clk.Advance(time.Second)
+	if got := w.due(); got != time.Second {
+		t.Errorf("woken at %v, want when it was due before", got)
+	}
+}
+
+// Settings that a clock has kept from being put in force are news the next time.
+func TestReconfigure_G7_X3_AClockThatPanicsMakesItNoLastOne(t *testing.T) {
+	p, clk := newBrittle(t)
+	want := config(ratelimit.PerSecond(5))
+	clk.reads = 1
+	panics(t, func() { _ = p.Reconfigure(want) })
+	if err := p.Reconfigure(want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, p.Config()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -141,7 +141,7 @@ func (p *Policy) enter(ctx context.Context, latest int64, w *waitq.Waiter) (a ad
 	now := p.scope.Now()
 	shift := p.shift
 	b, at := p.locate(now)
-	if p.grant(b, at, &woken) || p.shift != shift {
+	if p.grant(b, at, &woken) || p.shift != shift || p.unattended() {
 		p.arm(b, at)
 	}
 	if short := max(p.tat, at) - b.fill + b.cost - at; short <= 0 {
@@ -250,9 +250,16 @@ func (p *Policy) arm(b *bucket, at int64) {
 		p.scope.AfterFunc(wait, p.visit)
 		return
 	}
-	p.disarm()
-	armed := p.armed
-	p.timer = p.scope.AfterFunc(wait, func() { p.tick(armed) })
+	armed := p.armed + 1
+	timer := p.scope.AfterFunc(wait, func() { p.tick(armed) })
+	p.disarm() // not before: if the clock panics, the timer that is set is better than none
+	p.timer = timer
+}
+
+// unattended reports whether somebody waits and no timer is set, because a clock
+// has panicked. Those of a foreign synctest bubble look after themselves.
+func (p *Policy) unattended() bool {
+	return p.timer == nil && p.queue.Len() > 0 && p.scope.Visited() == 0
 }
 
 // visit is the tick of those who wait in a foreign synctest bubble.
@@ -281,11 +288,22 @@ func (p *Policy) tick(armed uint64) {
 			return
 		}
 		p.timer = nil
+		served := false
+		defer func() {
+			if !served { // the clock has panicked: once more, and not at once
+				b := p.current.Load()
+				p.arm(b, p.due(b)-int64(again)*b.scale)
+			}
+		}()
 		b, at := p.locate(p.scope.Now())
 		p.grant(b, at, woken)
 		p.arm(b, at) // also if nobody was due: the clock may have gone back
+		served = true
 	})
 }
+
+// again is how long a tick whose clock panics puts off what it was to do.
+const again = time.Millisecond
 
 // close refuses everybody who waits, now and from now on.
 func (p *Policy) close() {

@@ -241,7 +241,7 @@ func (p *Policy) SetRate(n int, period time.Duration, burst int) error {
 	return p.change(func(c Config) Config {
 		c.Limit, c.Period, c.Burst = n, period, burst
 		return c
-	})
+	}, nil)
 }
 
 // Reconfigure puts c in force as [Policy.SetRate] does, for the registry's Reload.
@@ -254,7 +254,6 @@ func (p *Policy) Reconfigure(c Config) error {
 	}
 	return p.change(func(now Config) Config {
 		given, next := p.given, c
-		p.given = c
 		// A number of permits means nothing without its period.
 		if c.Limit == given.Limit && c.Period == given.Period {
 			next.Limit, next.Period = now.Limit, now.Period
@@ -263,7 +262,7 @@ func (p *Policy) Reconfigure(c Config) error {
 			next.Burst = now.Burst
 		}
 		return next
-	})
+	}, func() { p.given = c }) // only now: the clock may have panicked, and c not be in force
 }
 
 // answer counts the outcome of a call that need not wait, and returns it. A wait

@@ -6,13 +6,17 @@ import (
 )
 
 // change replaces the settings by what edit makes of the current ones, under
-// the lock, so that two changes do not lose each other's fields.
-func (p *Policy) change(edit func(Config) Config) error {
+// the lock, so that two changes do not lose each other's fields. Then it calls done,
+// unless that is nil.
+func (p *Policy) change(edit func(Config) Config, done func()) error {
 	var err error
 	p.settle(false, func(woken *batch) {
 		c := edit(*p.current.Load().config)
 		if err = setting.Named(c.Validate(), p.id); err == nil {
 			p.replan(&c, woken)
+			if done != nil {
+				done()
+			}
 		}
 	})
 	return err
