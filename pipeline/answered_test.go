@@ -91,9 +91,9 @@ func TestAsync_A6_B7_WhoHasTheAnswerFindsNothingOfTheCall(t *testing.T) {
 // A fallback may be for the end of the caller's context. While its rules are asked,
 // the call can be cancelled still, and then there is no fallback.
 func TestCancel_A6_WhileTheFallbacksRulesAreAsked(t *testing.T) {
-	w := newWorld(t)
+	w := newPassiveWorld(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
-	p := pipeline.Must(pipeline.New[int](w.reg, "x").Timeout(time.Hour).
+	p := pipeline.Must(pipeline.New[int](w.reg, "x").Timeout(time.Hour).Bulkhead(bulkhead.MaxConcurrent(1)).
 		Fallback(func(context.Context, error) (int, error) {
 			t.Error("the fallback ran")
 			return 9, nil
@@ -103,15 +103,21 @@ func TestCancel_A6_WhileTheFallbacksRulesAreAsked(t *testing.T) {
 			return true
 		})).Build())
 	ctx, cancel := context.WithCancel(t.Context())
-	f := p.ExecuteFuture(ctx, giving(pipeline.NewPromise[int]().Future()))
+	stage, stopped := pipeline.NewPromise[int](), make(chan struct{})
+	stage.OnCancel(func() { close(stopped) })
+	f := p.ExecuteFuture(ctx, giving(stage.Future()))
 	cancel()
 	<-asked
+	if s := w.reg.Snapshot(); s.Bulkheads[0].InUse != 0 || s.Wheel.Pending != 0 { // B-7: whoever left holds nothing
+		t.Errorf("while the rules are asked: %+v, %d deadlines", s.Bulkheads[0], s.Wheel.Pending)
+	}
 	if !f.Cancel() || f.Cancel() {
 		t.Error("Cancel must report true once")
 	}
 	if v, done, err := f.Poll(); !done || err != context.Canceled { //nolint:errorlint // that very value
 		t.Errorf("%d, done %v, %v", v, done, err)
 	}
+	<-stopped // in Cancel: the rules are asked still
 	close(answer)
 }
 

@@ -31,6 +31,7 @@ const (
 	inTime                       // it ended before it was given up: its end is its result
 	gone                         // its outcome is where it belongs, and it runs no more
 	uncounted                    // it has left the gauge of abandoned work, too: only then is the work over
+	counted                      // the gauge of abandoned work has it
 	observed                     // of the first: somebody in another synctest bubble waits for the call
 )
 
@@ -72,13 +73,24 @@ func (a *attempt[T]) giveUp() uint32 {
 	if a.stage.Load() != nil {
 		a.ran() // a stage that is going to be cancelled counts as ended
 	}
-	running := &a.call.p.stack.Abandoned.Running
-	running.Add(1)
 	before := a.flags.Or(givenUp)
-	if before&(entered|ended) != entered || before&givenUp != 0 {
-		running.Add(-1)
+	if before&(entered|ended|givenUp) == entered {
+		a.call.p.stack.Abandoned.Running.Add(1)
+		if a.flags.Or(counted)&gone != 0 { // it has returned meanwhile, and left the rest to us
+			a.uncount()
+			a.call.wentBy()
+		}
 	}
 	return before
+}
+
+// uncount takes down what counts a as abandoned.
+func (a *attempt[T]) uncount() {
+	a.call.p.stack.Abandoned.Running.Add(-1)
+	a.flags.Or(uncounted)
+	if a.n > 1 {
+		a.call.more.Load().alive.Add(-1)
+	}
 }
 
 // ran notes that the attempt runs no more.
@@ -122,14 +134,13 @@ func (a *attempt[T]) left(before uint32) {
 	if !abandoned {
 		leaves |= uncounted
 	}
-	if a.flags.Or(leaves)&(entered|gone) != entered {
-		return
-	}
-	if abandoned {
-		a.call.p.stack.Abandoned.Running.Add(-1)
-		a.flags.Or(uncounted)
-	}
-	if a.n > 1 {
+	now := a.flags.Or(leaves)
+	switch {
+	case now&(entered|gone) != entered:
+	case abandoned && now&counted == 0: // who gives it up is about to count it, and takes that back
+	case abandoned:
+		a.uncount()
+	case a.n > 1:
 		a.call.more.Load().alive.Add(-1)
 	}
 }
@@ -281,7 +292,11 @@ func (a *attempt[T]) Replanned() *callctx.Plan {
 func (a *attempt[T]) Ended(_ *callctx.Context, v callctx.Verdict) (after func()) {
 	c := a.call
 	if v == callctx.Void { // the caller's own end, of which its context may not tell by itself
-		c.callerEnded()
+		if c.asksUser() && c.scope().System() {
+			go c.callerEnded()
+		} else {
+			c.callerEnded()
+		}
 		return nil
 	}
 	before := a.giveUp()

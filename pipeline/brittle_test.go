@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,6 +111,24 @@ func TestAsync_X3_AClockThatCallsAtOnce(t *testing.T) {
 	}
 }
 
+// The clock is read for MaxDuration when the call begins.
+func TestAsync_X3_AClockThatCannotBeReadAtTheBeginning(t *testing.T) {
+	for how, leave := range testkit.Leaving {
+		clk, reg := onHooked(t)
+		p := pipeline.Must(pipeline.New[int](reg, "x").Retry(retry.MaxDuration(time.Second)).Bulkhead(bulkhead.MaxConcurrent(1)).Build())
+		clk.OnNow = leave
+		var f *pipeline.Future[int]
+		leaves(func() {
+			f = p.ExecuteAsync(t.Context(), func(context.Context) (int, error) { t.Error("it ran"); return 0, nil })
+		})
+		clk.OnNow = nil
+		if (f == nil) != (how == "Goexit") {
+			t.Errorf("%s: %v", how, f)
+		}
+		nothingIsLeft(t, clk, reg, f)
+	}
+}
+
 // Cancel panics where the clock cannot be read, and has done nothing yet.
 func TestCancel_X3_AClockThatCannotBeRead(t *testing.T) {
 	clk, reg := onHooked(t)
@@ -120,6 +139,57 @@ func TestCancel_X3_AClockThatCannotBeRead(t *testing.T) {
 	clk.OnNow = nil
 	if done(f) || !f.Cancel() || !done(f) {
 		t.Error("it can be cancelled no more")
+	}
+}
+
+// unstoppable is a clock whose timers end the goroutine of who stops them.
+type unstoppable struct {
+	*clock.Manual
+	leaves atomic.Bool
+}
+
+type unstoppableTimer struct {
+	clock.Timer
+	c *unstoppable
+}
+
+func (c *unstoppable) AfterFunc(d time.Duration, f func()) clock.Timer {
+	return unstoppableTimer{c.Manual.AfterFunc(d, f), c}
+}
+
+func (t unstoppableTimer) Stop() bool {
+	if t.c.leaves.Load() {
+		runtime.Goexit()
+	}
+	return t.Timer.Stop()
+}
+
+// Whoever stops a timer for a call that was ended may not come back: the call ends.
+func TestStop_A6_X3_AClockWhoseTimersEndTheGoroutine(t *testing.T) {
+	for how, stop := range map[string]func(f *pipeline.Future[int], cancel func(), reg *registry.Registry){
+		"Cancel": func(f *pipeline.Future[int], _ func(), _ *registry.Registry) { f.Cancel() },
+		"caller": func(_ *pipeline.Future[int], cancel func(), _ *registry.Registry) { cancel() },
+		"Close":  func(_ *pipeline.Future[int], _ func(), reg *registry.Registry) { _ = reg.Close() },
+	} {
+		for waits, first := range map[string]*pipeline.Future[int]{"backoff": failed(errBoom), "stage": pipeline.NewPromise[int]().Future()} {
+			clk := &unstoppable{Manual: clock.NewManual(epoch).Passive()}
+			reg, err := registry.New(registry.WithClock(clk))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := pipeline.Must(pipeline.New[int](reg, "x").Timeout(time.Second).Retry(retry.Constant(time.Hour)).Build())
+			ctx, cancel := context.WithCancel(t.Context())
+			f := p.ExecuteFuture(ctx, giving(first))
+			clk.leaves.Store(true)
+			leaves(func() { stop(f, cancel, reg) })
+			if _, err := f.Get(t.Context()); err == nil {
+				t.Errorf("%s, %s: no error", how, waits)
+			}
+			if n := reg.Snapshot().Pipelines[0].Calls.InFlight; n != 0 {
+				t.Errorf("%s, %s: %d in flight", how, waits, n)
+			}
+			cancel()
+		}
 	}
 }
 

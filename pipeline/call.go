@@ -50,6 +50,7 @@ type more[T any] struct {
 	cur      *attempt[T] // the last one that was begun; nil: the first
 	armed    *attempt[T] // the last one whose context has its slot
 	parked   *parked[T]  // what it waits for in a queue
+	untold   *attempt[T] // its context was ended from outside, and has to tell of it
 	timer    clock.Timer // the backoff
 	resumed  uint32      // how many backoffs are over
 	unlink   func() bool // from the caller's context
@@ -127,10 +128,13 @@ func (p *Pipeline[T]) begin(ctx context.Context, fn task[T]) *Future[T] {
 	}
 	if c.mayWait(ctx) {
 		m := &more[T]{ctx: ctx, task: fn, t: try{layers: c.layers, values: true}}
-		if c.layers.Retry != nil {
-			m.t.begin()
-		}
 		c.more.Store(m)
+		if c.layers.Retry != nil {
+			c.driven(&c.first, func() *attempt[T] { // it may read the clock, which is the user's code
+				m.t.begin()
+				return nil
+			})
+		}
 		c.hear(ctx, m)
 	}
 	c.drive(&c.first, atBreaker, fn, fn.stage != nil)

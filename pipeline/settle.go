@@ -7,6 +7,7 @@ import (
 
 	"resilience4cata.dev/go/internal/scope"
 	"resilience4cata.dev/go/policy/fallback"
+	"resilience4cata.dev/go/policy/retry"
 )
 
 // settle decides what follows an attempt that has ended with a result: it
@@ -314,6 +315,7 @@ func (c *call[T]) askedForEnd(how ending) uint32 {
 // fallBack runs the fallback on a goroutine of its own, with a context that
 // Cancel ends. The caller has sealed the future.
 func (c *call[T]) fallBack(err error, how ending) {
+	err = retry.Unmarked(err)
 	m := c.slow()
 	ctx, cancel := context.WithCancel(c.ctx())
 	m.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/callctx"
 	"resilience4cata.dev/go/internal/scope"
 )
@@ -63,6 +64,7 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 	var p *parked[T]
 	var b *probe
 	var work *outcome[T]
+	var timer clock.Timer
 	idle := false
 	if m != nil {
 		m.mu.Lock()
@@ -71,12 +73,9 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 			b = m.t.probe
 		}
 		work = m.work
-		timer := m.timer
+		timer = m.timer
 		m.parked, m.timer, m.endedAt = nil, nil, now
 		m.mu.Unlock()
-		if timer != nil {
-			timer.Stop()
-		}
 	}
 	before := a.giveUp()
 	if c.layers.FreeOnTimeout || a.stage.Load() != nil {
@@ -88,35 +87,38 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 		m.endedAt = now
 		m.mu.Unlock()
 	}
+	// From the last to the first, each also if one before it ends the goroutine:
+	// those who are told may, and so may a clock that is asked to stop a timer.
+	untold := c.endArmed(m, a, armed, end, slot)
+	if m != nil {
+		m.mu.Lock()
+		m.untold = untold
+		m.mu.Unlock()
+	}
 	asks := false
+	defer func() { c.letGo(a, untold, how) }()
 	defer func() {
-		// From the last to the first. Each step is taken also if one before it ends
-		// the goroutine: those who are told may.
-		defer func() {
-			if how == closed { // who closes does not wait
-				a.cancelStageApart()
-			} else {
-				a.cancelStage()
+		if asks {
+			if c.future.seal(asking, c.askedForEnd(how)) {
+				c.fallBack(err, how)
 			}
-		}()
-		if ending := c.endArmed(a, armed, end, slot); ending != nil {
-			defer ending.Tell()
+		} else if next == deciding || c.future.to(asking, deciding) {
+			var zero T
+			c.finish(zero, err, how)
 		}
-		defer func() {
-			if asks {
-				if c.future.seal(asking, c.askedForEnd(how)) {
-					c.fallBack(err, how)
-				}
-			} else if next == deciding || c.future.to(asking, deciding) {
-				var zero T
-				c.finish(zero, err, how)
-			}
-		}()
+	}()
+	func() {
+		if untold != nil {
+			defer untold.Hush()
+		}
 		if b != nil { // the caller gave up: neither good nor bad
 			defer b.ignored()
 		}
 		if p != nil {
 			defer p.q.Leave(&p.Waiter)
+		}
+		if timer != nil {
+			defer timer.Stop()
 		}
 	}()
 	// Errors of the user's function are asked what they are: one that panics, or
@@ -138,11 +140,27 @@ func (c *call[T]) stop(err error, how ending, end *callctx.End, slot *atomic.Poi
 	return true
 }
 
+// letGo tells of the end of the context, and cancels the stage, of a call whose
+// future has ended.
+func (c *call[T]) letGo(a, untold *attempt[T], how ending) {
+	defer func() {
+		if how == closed { // who closes does not wait
+			a.cancelStageApart()
+		} else {
+			a.cancelStage()
+		}
+	}()
+	if untold != nil {
+		untold.Tell()
+	}
+}
+
 // endArmed ends the context of the attempt that the call was in, and returns it:
 // it has to tell of its end. nil: it had none.
-func (c *call[T]) endArmed(a, armed *attempt[T], end *callctx.End, slot *atomic.Pointer[callctx.Context]) *attempt[T] {
-	// A visitor may have found an attempt whose successor is armed by now.
-	if slot != nil && a.EndIn(slot, end) {
+func (c *call[T]) endArmed(m *more[T], a, armed *attempt[T], end *callctx.End, slot *atomic.Pointer[callctx.Context]) *attempt[T] {
+	// A visitor may have found an attempt whose successor is armed by now. Without
+	// more there is none, and its own idea of its slot may not be there yet.
+	if slot != nil && (a.EndIn(slot, end) || m == nil) {
 		return a
 	}
 	if armed == nil || armed.Slot() == nil {
@@ -158,15 +176,31 @@ func (c *call[T]) stopFallback(m *more[T], err error, how ending, end *callctx.E
 	// The caller's end is told in more than one way; what one of them has begun is
 	// not stopped by the next.
 	again := end == callctx.ParentEnded
-	switch {
-	case !(again && c.future.kind(endAsked)) && c.future.to(sealed, deciding):
-	case !again && c.future.to(asking, deciding):
-	default:
-		return false
+	var was uint32
+	for {
+		was = c.future.state.Load()
+		switch was & progress {
+		case asking:
+			if again {
+				return false
+			}
+		case sealed:
+			if again && was&endAsked != 0 {
+				return false
+			}
+		default:
+			return false
+		}
+		if c.future.state.CompareAndSwap(was, was&^progress|deciding) {
+			break
+		}
 	}
 	m.mu.Lock()
-	cancel := m.cancel
+	cancel, a, untold := m.cancel, m.latest(c), m.untold
 	m.mu.Unlock()
+	if was&progress == asking { // who asks has done all else
+		defer c.letGo(a, untold, how)
+	}
 	if cancel != nil {
 		defer cancel()
 	}

@@ -223,15 +223,21 @@ func (c *Context) Cancel(end *End) bool {
 }
 
 // EndIn is Cancel for those who found c in the given slot and may not read its own
-// idea of it, as the wheel's visitors do. The timer of c is stopped, but nobody is
-// told of the end before [Context.Tell].
+// idea of it, as the wheel's visitors do. It decides, and calls nobody: the timer
+// of c is stopped by [Context.Hush], and who waits hears by [Context.Tell].
 func (c *Context) EndIn(slot *atomic.Pointer[Context], end *End) bool {
 	if !slot.CompareAndSwap(c, Firing) {
 		return false
 	}
-	w := c.decideIn(slot, settled(end))
-	w.hush()
-	return w.end.Load() == end
+	return c.decideIn(slot, settled(end)).end.Load() == end
+}
+
+// Hush stops the private timer of a context that has ended. That is the user's
+// code where the clock is.
+func (c *Context) Hush() {
+	if w := c.watch.Load(); w != nil && w.end.Load() != nil {
+		w.hush()
+	}
 }
 
 // settleIn ends c, whose slot the caller has marked, and tells of it. It returns

@@ -387,13 +387,17 @@ func TestCancelEndsItFromOurSide(t *testing.T) {
 }
 
 // what the call holds comes back before anybody hears of its end.
-func TestEndInTellsNobodyBeforeTell(t *testing.T) {
+func TestEndInTellsNobodyBeforeHushAndTell(t *testing.T) {
 	c, s := arm(t.Context(), newPlan())
 	stopped, told := false, false
 	c.Hold(nil, func() { stopped = true })
 	c.AfterFunc(func() { told = true })
-	if !c.EndIn(s, callctx.NewEnd(context.Canceled, errClosed)) || s.Load() != nil || !stopped || told {
+	c.Hush() // not before its end
+	if !c.EndIn(s, callctx.NewEnd(context.Canceled, errClosed)) || s.Load() != nil || stopped || told {
 		t.Errorf("in its slot: %v; stopped %v, told %v", s.Load() != nil, stopped, told)
+	}
+	if c.Hush(); !stopped || told {
+		t.Errorf("stopped %v, told %v", stopped, told)
 	}
 	if c.Tell(); !told {
 		t.Error("not told")
