@@ -236,7 +236,9 @@ func (c *call[T]) bulk(a *attempt[T], m *more[T], place scope.Place, begun *bool
 		return granted, err
 	}
 	if !*begun {
-		p.begin(place)
+		if !p.begin(place) {
+			return false, nil
+		}
 		*begun = true
 	}
 	granted, err = p.wait(m)
@@ -246,18 +248,25 @@ func (c *call[T]) bulk(a *attempt[T], m *more[T], place scope.Place, begun *bool
 	return granted, err
 }
 
-// begin starts the deadline of a stage that waits for its slot. A clock that panics
-// there leaves nobody in the queue.
-func (p *parked[T]) begin(place scope.Place) {
-	begun := false
+// begin starts the deadline of a stage that waits for its slot. If the clock panics
+// there, that ends the call, and begin reports false.
+func (p *parked[T]) begin(place scope.Place) (begun bool) {
 	defer func() {
-		// Who is settled already wakes us, once: the second of us two has the slot.
-		if !begun && !p.q.Leave(&p.Waiter) && p.turns.Add(1) == 2 && p.State() == waitq.Granted {
+		if begun {
+			return
+		}
+		value := recover()
+		// Who grants the slot wakes us, once. The second of us two frees it, and must
+		// not go on with it: so this comes first.
+		p.a.flags.Or(givenUp)
+		if !p.q.Leave(&p.Waiter) && p.turns.Add(1) == 2 && p.State() == waitq.Granted {
 			p.call.layers.Bulkhead.Release()
 		}
+		p.a.Finish()
+		p.call.broke(p.a, value)
 	}()
 	p.call.beginStage(p.a, place)
-	begun = true
+	return true
 }
 
 // wait notes that the attempt waits, or takes it back out of the queue if the
