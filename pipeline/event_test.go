@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"resilience4cata.dev/go/internal/testkit"
 	"resilience4cata.dev/go/pipeline"
 	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/bulkhead"
@@ -141,23 +142,11 @@ func init() {
 	}
 }
 
-type listened struct {
-	mu   sync.Mutex
-	list []policy.Event
-	ctxs []context.Context
-}
-
-func (l *listened) add(ctx context.Context, e policy.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list, l.ctxs = append(l.list, e), append(l.ctxs, ctx)
-}
+type listened struct{ testkit.Journal }
 
 func (l *listened) types() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	var names []string
-	for _, e := range l.list {
+	for _, e := range l.Events() {
 		names = append(names, fmt.Sprintf("%T", e))
 	}
 	return strings.Join(names, " ")
@@ -176,7 +165,7 @@ func inEventCases(t *testing.T, listener func(a *arena, p *pipeline.Pipeline[int
 				var l listened
 				var p *pipeline.Pipeline[int]
 				reg, err := registry.New(registry.WithClock(a.clock), registry.WithListener(func(ctx context.Context, e policy.Event) {
-					l.add(ctx, e)
+					l.Listen(ctx, e)
 					listener(a, p, e)
 				}))
 				if err != nil {
@@ -199,9 +188,9 @@ func TestEvents_EachIsPublishedWithTheCallsContext(t *testing.T) {
 			if got := l.types(); got != c.want {
 				a.Errorf("heard %s, want %s", got, c.want)
 			}
-			for i, e := range l.list {
+			for i, e := range l.Events() {
 				seen[fmt.Sprintf("%T", e)] = true
-				if l.ctxs[i].Value(callersKey{}) != "caller" {
+				if l.Contexts()[i].Value(callersKey{}) != "caller" {
 					a.Errorf("%T: not the call's context", e)
 				}
 				if e.ID() != "x" || e.At().Before(a.begun) || e.At().After(a.clock.Now()) {
@@ -269,7 +258,7 @@ func TestField_TO16_APanickingListenerIsContainedAndReportedOnce(t *testing.T) {
 				}
 			}, func(a *arena, c *eventCase, l *listened, p *pipeline.Pipeline[int]) {
 				events, reports, want := 0, 0, 0
-				for _, e := range l.list {
+				for _, e := range l.Events() {
 					r, isReport := e.(policy.CallbackPanic)
 					switch {
 					case isReport && r.Value == "listener":
@@ -310,7 +299,7 @@ func TestEvents_X1_AListenerMayCloseTheRegistry(t *testing.T) {
 			a.Error(err)
 		}
 	}, func(a *arena, c *eventCase, l *listened, p *pipeline.Pipeline[int]) {
-		if len(l.list) == 0 {
+		if l.Len() == 0 {
 			a.Errorf("heard nothing, want %s", c.want)
 		}
 		if _, err := p.Execute(a.Context(), returns(7, nil)); !errors.Is(err, registry.ErrClosed) {

@@ -96,6 +96,24 @@ func (f *Future[T]) seal(from, asked uint32) bool {
 	return s&progress == from && f.state.CompareAndSwap(s, s&^progress|sealed|asked)
 }
 
+// takeOver moves a call's future to deciding whose end is decided, but for its
+// fallback: that is running (sealed), or the user's functions are asked whether it
+// is to run (asking). It returns which. again says that it is the caller's end
+// once more, which is told in more than one way: what it has begun is not stopped
+// by the next news of it.
+func (f *Future[T]) takeOver(again bool) (from uint32, ok bool) {
+	for {
+		s := f.state.Load()
+		from = s & progress
+		if from != sealed && from != asking || again && (from == asking || s&endAsked != 0) {
+			return from, false
+		}
+		if f.state.CompareAndSwap(s, s&^progress|deciding) {
+			return from, true
+		}
+	}
+}
+
 // publish completes a future whose state the caller has moved to deciding.
 func (f *Future[T]) publish(v T, err error, canceled uint32) {
 	f.v, f.err = v, err
@@ -178,26 +196,34 @@ func (f *Future[T]) Done() <-chan struct{} {
 	if f.observe() {
 		bubble = f.call().scope().Visited()
 	}
+	return f.only(
+		func(n *follower[T]) bool { return n.ch != nil && n.servesIn(bubble) },
+		func() *follower[T] { return f.newDone(bubble) },
+	).ch
+}
+
+// only returns the follower that is asked for, and adds a new one if there is none.
+func (f *Future[T]) only(is func(n *follower[T]) bool, add func() *follower[T]) *follower[T] {
 	var mine *follower[T]
 	for {
 		head := f.list.Load()
 		for n := head; n != nil; n = n.next {
-			if n.ch != nil && n.servesIn(bubble) {
-				return n.ch
+			if is(n) {
+				return n
 			}
 		}
 		if mine == nil {
-			mine = f.newDone(bubble)
+			mine = add()
 		}
 		mine.next = head
 		if f.list.CompareAndSwap(head, mine) {
 			break
 		}
 	}
-	if f.ended() {
+	if f.ended() { // as in follow
 		f.drain()
 	}
-	return mine.ch
+	return mine
 }
 
 // newDone makes a done channel for the given foreign synctest bubble; 0: for
@@ -330,19 +356,20 @@ func (f *Future[T]) drain() {
 		all = append(all, n)
 	}
 	slices.Reverse(all)
-	f.tellAll(all)
+	each(all, f.tell)
 }
 
-func (f *Future[T]) tellAll(all []*follower[T]) {
-	told := 0
+// each calls f for all of them, also if a callback ends the goroutine in between.
+func each[E any](all []E, f func(E)) {
+	done := 0
 	defer func() {
-		if told < len(all) { // a callback has ended the goroutine
-			f.tellAll(all[told:])
+		if done < len(all) {
+			each(all[done:], f)
 		}
 	}()
-	for told < len(all) {
-		told++
-		f.tell(all[told-1])
+	for done < len(all) {
+		done++
+		f(all[done-1])
 	}
 }
 

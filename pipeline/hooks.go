@@ -8,7 +8,6 @@ import (
 	"resilience4cata.dev/go/internal/scope"
 	"resilience4cata.dev/go/policy"
 	"resilience4cata.dev/go/policy/fallback"
-	"resilience4cata.dev/go/policy/retry"
 )
 
 const kind = "pipeline" // of the pipeline's own events and errors
@@ -59,7 +58,6 @@ func (p *Pipeline[T]) wantsFallback(ctx context.Context, err error, how ending) 
 // fallBack asks the fallback for a value in place of err. If it fails too, the
 // call counts as what the fallback was asked for.
 func (p *Pipeline[T]) fallBack(ctx context.Context, err error, how *ending) (v T, _ error) {
-	err = retry.Unmarked(err) // without a retry nobody has done it
 	n := &p.stack.Fallbacks
 	n.Applied.Add(1)
 	if s := p.stack.Scope; s.Listening() {

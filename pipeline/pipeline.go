@@ -8,6 +8,7 @@ import (
 	"resilience4cata.dev/go/internal/scope"
 	"resilience4cata.dev/go/internal/stack"
 	"resilience4cata.dev/go/policy/fallback"
+	"resilience4cata.dev/go/policy/retry"
 )
 
 // Pipeline runs functions that return a T behind its layers. It is immutable
@@ -97,7 +98,7 @@ func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, 
 		if t.kept {
 			p.discard(ctx, values, v)
 		}
-		v, err = p.fallBack(ctx, err, &how)
+		v, err = p.fallBack(ctx, retry.Unmarked(err), &how) // without a retry nobody has done it
 	}
 	outcome = how.outcome(err)
 	return v, err

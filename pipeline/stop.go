@@ -173,32 +173,14 @@ func (c *call[T]) endArmed(m *more[T], a, armed *attempt[T], end *callctx.End, s
 // stopFallback ends a call whose end is decided, but for its fallback: that is
 // running, or the user's functions are being asked whether it is to run.
 func (c *call[T]) stopFallback(m *more[T], err error, how ending, end *callctx.End) bool {
-	// The caller's end is told in more than one way; what one of them has begun is
-	// not stopped by the next.
-	again := end == callctx.ParentEnded
-	var was uint32
-	for {
-		was = c.future.state.Load()
-		switch was & progress {
-		case asking:
-			if again {
-				return false
-			}
-		case sealed:
-			if again && was&endAsked != 0 {
-				return false
-			}
-		default:
-			return false
-		}
-		if c.future.state.CompareAndSwap(was, was&^progress|deciding) {
-			break
-		}
+	from, ok := c.future.takeOver(end == callctx.ParentEnded)
+	if !ok {
+		return false
 	}
 	m.mu.Lock()
 	cancel, a, untold := m.cancel, m.latest(c), m.untold
 	m.mu.Unlock()
-	if was&progress == asking { // who asks has done all else
+	if from == asking { // who asks has done all else
 		defer c.letGo(a, untold, how)
 	}
 	if cancel != nil {

@@ -15,26 +15,10 @@ type views[T any] struct {
 
 // views returns the views of f, which it makes if f has none.
 func (f *Future[T]) views() *views[T] {
-	var mine *follower[T]
-	for {
-		head := f.list.Load()
-		for n := head; n != nil; n = n.next {
-			if n.views != nil {
-				return n.views
-			}
-		}
-		if mine == nil {
-			mine = &follower[T]{views: &views[T]{}}
-		}
-		mine.next = head
-		if f.list.CompareAndSwap(head, mine) {
-			break
-		}
-	}
-	if f.ended() {
-		f.drain()
-	}
-	return mine.views
+	return f.only(
+		func(n *follower[T]) bool { return n.views != nil },
+		func() *follower[T] { return &follower[T]{views: &views[T]{}} },
+	).views
 }
 
 // add makes v a view of f.
@@ -64,23 +48,10 @@ func (s *views[T]) complete(f *Future[T]) {
 		all = append(all, s.list.Remove(e).(*Future[T]))
 	}
 	s.mu.Unlock()
-	f.copyTo(all)
+	each(all, func(v *Future[T]) { v.copy(f) })
 }
 
-// copyTo gives the views the result of f.
-func (f *Future[T]) copyTo(all []*Future[T]) {
-	done := 0
-	defer func() {
-		if done < len(all) { // a callback has ended the goroutine
-			f.copyTo(all[done:])
-		}
-	}()
-	for done < len(all) {
-		done++
-		all[done-1].copy(f)
-	}
-}
-
+// copy gives a view the result of its origin.
 func (f *Future[T]) copy(origin *Future[T]) {
 	if f.to(pending, deciding) {
 		f.publish(origin.v, origin.err, 0)

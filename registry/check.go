@@ -48,9 +48,9 @@ const (
 )
 
 // Check returns what contradicts itself in the effective settings of all
-// pipelines, and what of the configuration no pipeline asked for,
-// sorted by id. Call it when all pipelines are built, before the first call. It
-// looks at settings, not at what handles have set.
+// pipelines, and what of the configuration no pipeline asked for, sorted by id.
+// Call it when all pipelines are built, before the first call. It looks at
+// settings, not at what handles have set.
 func (r *Registry) Check() []Finding { return slices.Clone(r.look().findings) }
 
 // rules are the findings about one pipeline. Each returns "" for none.

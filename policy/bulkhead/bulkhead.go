@@ -164,9 +164,9 @@ func (p *Policy) SetLimit(n int) error {
 
 // Reconfigure puts c in force, for the registry's Reload. An invalid c changes
 // nothing and is reported as [Config.Validate] does. A limit that was set by
-// [Policy.SetLimit] stays if MaxConcurrent is what New or Reconfigure got before. Calls inside keep
-// their slots; those who wait keep their places and the waits they came with,
-// even if the queue is now shorter than they are many.
+// [Policy.SetLimit] stays if MaxConcurrent is what New or Reconfigure got before.
+// Calls inside keep their slots; those who wait keep their places and the waits
+// they came with, even if the queue is now shorter than they are many.
 func (p *Policy) Reconfigure(c Config) error {
 	if err := setting.Named(c.Validate(), p.id); err != nil {
 		return err
