@@ -85,9 +85,9 @@ func TestEndDerived_K1_TellsThoseOfNestedCalls(t *testing.T) {
 		if !endDerived(t, child) {
 			t.Errorf("%s: the end is not reported", name)
 		}
-		if name == "a derived context" { // below it package context brings the news, on a goroutine of its own
-			<-child.Done()
-		}
+		// Package context links the inner one to what is above it by a goroutine of
+		// its own, which may be at it: then it is that one that tells.
+		<-child.Done()
 		check(t, child, errTheirs, errTheirs)
 		check(t, inner, errTheirs, errTheirs)
 		inner.Finish()

@@ -26,9 +26,13 @@ type call struct {
 
 var firing = new(call)
 
-func (c *call) WheelStart() int64         { return c.start }
+func (c *call) WheelStart() int64         { return atomic.LoadInt64(&c.start) }
 func (c *call) WheelLimit() int64         { return c.limit }
 func (c *call) WheelStamp() *atomic.Int64 { return &c.stamp }
+func (c *call) WheelBegin(start int64) bool {
+	return atomic.CompareAndSwapInt64(&c.start, -wheel.Never, start)
+}
+
 func (c *call) WheelExpire(slot *atomic.Pointer[call]) (after func()) {
 	if c.onCall != nil {
 		c.onCall(c)
@@ -46,10 +50,13 @@ func (c *call) WheelExpire(slot *atomic.Pointer[call]) (after func()) {
 
 // finish reports whether c ended before its deadline won.
 func (c *call) finish() bool {
-	for c.slot.Load() == firing {
+	for !c.slot.CompareAndSwap(c, nil) {
+		if c.slot.Load() != firing {
+			return false
+		}
 		runtime.Gosched()
 	}
-	return c.slot.CompareAndSwap(c, nil)
+	return true
 }
 
 type (
