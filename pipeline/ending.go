@@ -6,7 +6,8 @@ import (
 
 	"resilience4cata.dev/go/internal/scope"
 	"resilience4cata.dev/go/internal/stack"
-	"resilience4cata.dev/go/policy"
+	"resilience4cata.dev/go/policy/bulkhead"
+	"resilience4cata.dev/go/policy/ratelimit"
 	"resilience4cata.dev/go/policy/retry"
 )
 
@@ -61,10 +62,11 @@ func (h ending) kind() retry.Kind {
 // the policy's own error, ErrClosed, or a context's. Where the context that
 // ended was the attempt's own, the attempt's deadline will tell.
 func refusal(ctx context.Context, err error) (ending, error) {
-	own, isOwn := err.(policy.Error) //nolint:errorlint // a refusal comes as it is; errors.As would allocate
-	switch {
-	case isOwn && !own.Started():
+	switch err.(type) { //nolint:errorlint // a refusal comes as it is; errors.As would allocate
+	case *bulkhead.Error, *ratelimit.Error:
 		return refused, err
+	}
+	switch {
 	case errors.Is(err, scope.ErrClosed):
 		return closed, err
 	case ctx.Err() != nil:

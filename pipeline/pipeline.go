@@ -38,14 +38,6 @@ type hooks[T any] struct {
 // through, and so does runtime.Goexit; both release all that the call held.
 // Execute panics if ctx or fn is nil.
 func (p *Pipeline[T]) Execute(ctx context.Context, fn func(context.Context) (T, error)) (v T, err error) {
-	// From here the call goes down through the layers, which follow in this order:
-	//
-	//	execute (fallback) > retried > attempt (breaker, then limiter) > timed > bulked > fn
-	//
-	// On the way back bulked releases its slot, timed ends the context, and watched
-	// tells the breaker; a rate permit stays spent. A defer in each of them does it
-	// on a panic and on Goexit, too.
-	p.check(ctx, "Execute", fn == nil)
 	return p.execute(ctx, fn, true)
 }
 
@@ -58,7 +50,15 @@ func (p *Pipeline[T]) Run(ctx context.Context, fn func(context.Context) error) e
 	return err
 }
 
+// execute is a sync call. It goes down through the layers, which follow in this
+// order:
+//
+//	execute (fallback) > retried > watched (breaker) > attempt (limiter, timeout, bulkhead) > fn
+//
+// What the call holds is in t: attempt gives it back when fn has returned, and
+// t.unwind on a panic and on Goexit. A rate permit stays spent.
 func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, error), values bool) (v T, err error) {
+	p.check(ctx, "Execute", fn == nil)
 	s := p.stack
 	if s.Plain {
 		switch {
@@ -71,13 +71,14 @@ func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, 
 	}
 	// Counted as started before the gate is asked: whoever shuts it sees the
 	// call, or the call sees that it is shut.
-	tally := s.Calls.Begin()
-	outcome := stack.Panicked // unless what follows returns
+	t := try{layers: s.Layers(), values: values, tally: s.Calls.Begin()}
 	defer func() {
-		tally.End(outcome)
-		s.Gate.Ended()
+		if !t.done { // a panic or Goexit goes on
+			defer s.Gate.Ended()
+			defer t.tally.End(stack.Panicked)
+			t.unwind()
+		}
 	}()
-	t := try{layers: s.Layers(), values: values}
 	var how ending
 	switch {
 	case s.Gate.IsShut():
@@ -85,10 +86,13 @@ func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, 
 	case ctx.Err() != nil:
 		err, how = scope.Ended(ctx), callerEnded
 	default:
-		if t.layers.Retry == nil {
-			v, how, err = p.attempt(ctx, &t, fn)
-		} else {
+		switch {
+		case t.layers.Retry != nil:
 			v, how, err = p.retried(ctx, &t, fn)
+		case t.layers.Breaker != nil:
+			v, how, err = p.watched(ctx, &t, fn)
+		default:
+			v, how, err = p.attempt(ctx, &t, fn)
 		}
 		if err != nil && how == returned && ctx.Err() != nil {
 			how = callerEnded // judged by the caller's context, never by the error
@@ -100,7 +104,9 @@ func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, 
 		}
 		v, err = p.fallBack(ctx, retry.Unmarked(err), &how) // without a retry nobody has done it
 	}
-	outcome = how.outcome(err)
+	t.done = true
+	t.tally.End(how.outcome(err))
+	s.Gate.Ended()
 	return v, err
 }
 
@@ -108,7 +114,11 @@ func (p *Pipeline[T]) execute(ctx context.Context, fn func(context.Context) (T, 
 func (p *Pipeline[T]) retried(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
 	t.begin()
 	for {
-		v, how, err = p.attempt(ctx, t, fn)
+		if t.layers.Breaker != nil {
+			v, how, err = p.watched(ctx, t, fn)
+		} else {
+			v, how, err = p.attempt(ctx, t, fn)
+		}
 		if err == nil && how == returned && p.hooks.retryIf == nil {
 			return v, returned, nil
 		}
@@ -125,86 +135,59 @@ func (p *Pipeline[T]) retried(ctx context.Context, t *try, fn func(context.Conte
 	}
 }
 
-// attempt asks the circuit breaker, then takes a permit of the rate limiter.
-// Waiting for it is outside the timeout; a permit that was taken stays spent.
-func (p *Pipeline[T]) attempt(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
-	l := t.layers
-	if l.Breaker != nil && t.probe == nil {
-		return p.watched(ctx, t, fn) // asks the breaker, and comes back here for the rest
-	}
-	if l.Limiter != nil {
-		if err := l.Limiter.Enter(ctx, l.LimiterWait, t.until()); err != nil {
-			how, err = refusal(ctx, err)
-			return v, how, err
-		}
-	}
-	if l.Timeout == nil && !t.retrying {
-		return p.bulked(ctx, ctx, t, fn)
-	}
-	return p.timed(ctx, t, fn)
-}
-
-// watched is an attempt for which the circuit breaker has been asked, and which
-// is told how it ended.
+// watched is an attempt for which the circuit breaker is asked, and which is
+// told how it ended.
 func (p *Pipeline[T]) watched(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
 	permit, err := t.layers.Breaker.Enter(ctx)
 	if err != nil {
 		return v, refused, err
 	}
 	t.probe = newProbe(p.stack.Scope, permit)
-	ended := false
-	defer func() {
-		if !ended { // a panic or Goexit goes on
-			t.probe.failure()
-		}
-	}()
 	v, how, err = p.attempt(ctx, t, fn)
-	ended = true
 	p.judge(ctx, t, v, err, how)
 	return v, how, err
 }
 
-// timed gives the attempt a context that ends at the attempt's deadline: after
-// the timeout, or when MaxDuration is over, whichever comes first.
-func (p *Pipeline[T]) timed(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
-	d, ok := p.deadline(ctx, t)
-	if !ok {
-		return v, outOfTime, nil
-	}
-	plan := d.plan(t)
-	if plan == nil {
-		return p.bulked(ctx, ctx, t, fn)
-	}
-	c := callctx.New(ctx, plan)
-	t.link(c)
-	ended := false
-	defer func() {
-		if !ended { // a panic or Goexit goes on; nothing may stay armed
-			c.Finish()
-		}
-	}()
-	d.arm(c, t.layers, p.stack.Scope)
-	v, how, err = p.bulked(ctx, c, t, fn)
-	ended = true
-	if c.Finish() == callctx.Expired {
-		return p.expired(ctx, c, d, t, v, err, how)
-	}
-	return v, how, err
-}
-
-// bulked runs the function in a slot of the bulkhead. Waiting for the slot
-// counts against the attempt's deadline, and ends with its context c.
-func (p *Pipeline[T]) bulked(ctx, c context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
-	if l := t.layers; l.Bulkhead != nil {
-		if err := l.Bulkhead.Enter(c, l.BulkheadWait); err != nil {
+// attempt is one attempt behind the breaker. It takes a permit of the limiter,
+// for which it may wait outside the timeout; makes the attempt's context, which
+// ends at its deadline; and takes a slot of the bulkhead, for which it may wait
+// as long as that context lives. On the way back the slot comes first.
+func (p *Pipeline[T]) attempt(ctx context.Context, t *try, fn func(context.Context) (T, error)) (v T, how ending, err error) {
+	l := t.layers
+	if l.Limiter != nil {
+		if err = l.Limiter.Enter(ctx, l.LimiterWait, t.until()); err != nil {
 			how, err = refusal(ctx, err)
 			return v, how, err
 		}
-		defer l.Bulkhead.Release()
 	}
-	t.enter()
-	v, err = fn(c)
-	return v, returned, err
+	own := ctx
+	if l.Timeout != nil || t.retrying {
+		var ok bool
+		if own, ok = t.arm(ctx, p.stack.Scope); !ok {
+			return v, outOfTime, nil
+		}
+	}
+	if l.Bulkhead != nil {
+		err = l.Bulkhead.Enter(own, l.BulkheadWait)
+		t.holds = err == nil
+	}
+	if err == nil {
+		t.enter()
+		v, err = fn(own)
+	} else {
+		how, err = refusal(ctx, err)
+	}
+	if t.holds {
+		t.holds = false
+		l.Bulkhead.Release()
+	}
+	if t.armed {
+		t.armed = false
+		if t.last.Finish() == callctx.Expired {
+			return p.expired(ctx, t, v, err, how)
+		}
+	}
+	return v, how, err
 }
 
 // ID is the pipeline's id.

@@ -134,7 +134,7 @@ func (c *call[T]) arm(a *attempt[T], m *more[T], fn task[T]) (place scope.Place,
 	if m != nil {
 		t = &m.t
 	}
-	d, ok := c.p.deadline(c.ctx(), t)
+	d, ok := t.deadline(c.ctx(), c.scope())
 	if !ok {
 		return place, true, false
 	}

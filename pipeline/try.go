@@ -20,11 +20,60 @@ type try struct {
 	layers   *stack.Layers
 	run      retry.Run // only if retrying
 	retrying bool
-	values   bool // the function makes values, not only errors
-	entered  bool // the attempt under way has entered the function
-	kept     bool // RetryIf has looked at the value that is returned beside an error
-	prev     *callctx.Context
-	probe    *probe // what the breaker waits for, if there is one
+	values   bool             // the function makes values, not only errors
+	entered  bool             // the attempt under way has entered the function
+	kept     bool             // RetryIf has looked at the value that is returned beside an error
+	last     *callctx.Context // a sync call's: of the latest attempt that had one
+	probe    *probe           // what the breaker waits for, if there is one
+
+	// A sync call's, for what a panic or Goexit leaves to be done. Here, where one
+	// pointer leads to all of it, they cost less than as variables of their own.
+	tally stack.Tally
+	done  bool // the tally was told
+	holds bool // a slot of the bulkhead
+	armed bool // last is to be finished
+}
+
+// unwind gives back what a call holds through which a panic or Goexit goes. Each
+// step is taken also if one before it panics: the user's clock may.
+func (t *try) unwind() {
+	if t.probe != nil {
+		defer t.probe.failure()
+	}
+	if t.armed {
+		defer t.last.Finish()
+	}
+	if t.holds {
+		t.layers.Bulkhead.Release()
+	}
+}
+
+// arm makes the context of an attempt that begins now, and starts its deadline.
+// It returns the caller's where the attempt needs none of its own, and reports
+// false if MaxDuration is over already.
+func (t *try) arm(ctx context.Context, s *scope.Scope) (own context.Context, ok bool) {
+	var d deadline
+	if t.layers.Timeout != nil {
+		d.limit = t.layers.Timeout.For(ctx)
+	}
+	if t.until() != 0 {
+		if d, ok = d.within(t.until(), s); !ok {
+			return ctx, false
+		}
+	}
+	plan := d.plan(t)
+	if plan == nil {
+		return ctx, true
+	}
+	c := callctx.New(ctx, plan)
+	t.link(c)
+	t.armed = true      // first, since a clock may panic
+	if d.limit != nil { // most do
+		d.limit.Arm(c)
+	} else {
+		d.arm(c, t.layers, s)
+	}
+	return c, true
 }
 
 // begin makes t a call under its retry.
@@ -54,20 +103,18 @@ func (t *try) link(c *callctx.Context) {
 	if t.probe != nil || t.run.Attempt > 1 {
 		t.own(c)
 	}
-	if t.retrying {
-		t.prev = c
-	}
+	t.last = c
 }
 
 // own gives c its owner, which knows the attempt's number and the call's key.
 func (t *try) own(c *callctx.Context) {
 	if t.probe == nil {
-		c.Follow(t.prev, t.number())
+		c.Follow(t.last, t.number())
 		return
 	}
 	t.probe.number = t.number()
-	if t.prev != nil {
-		t.probe.key = t.prev.Key()
+	if t.last != nil {
+		t.probe.key = t.last.Key()
 	} else {
 		t.probe.key = new(callctx.Key)
 	}
@@ -168,15 +215,21 @@ type deadline struct {
 
 // deadline decides what bounds an attempt that begins now: equal deadlines are
 // the timeout's. It reports false when MaxDuration is over already.
-func (p *Pipeline[T]) deadline(ctx context.Context, t *try) (d deadline, ok bool) {
+func (t *try) deadline(ctx context.Context, s *scope.Scope) (d deadline, ok bool) {
 	if t.layers.Timeout != nil {
 		d.limit = t.layers.Timeout.For(ctx)
 	}
-	if until := t.until(); until != 0 {
-		left := until - p.stack.Scope.Now()
-		if d.limit == nil || left < int64(d.limit.D) {
-			return deadline{until: until}, left > 0
-		}
+	if t.until() == 0 {
+		return d, true
+	}
+	return d.within(t.until(), s)
+}
+
+// within is d, unless MaxDuration is over at until, before it.
+func (d deadline) within(until int64, s *scope.Scope) (_ deadline, ok bool) {
+	left := until - s.Now()
+	if d.limit == nil || left < int64(d.limit.D) {
+		return deadline{until: until}, left > 0
 	}
 	return d, true
 }
@@ -207,16 +260,17 @@ func (d deadline) arm(c *callctx.Context, l *stack.Layers, s *scope.Scope) {
 
 // expired is the end of a sync attempt whose deadline won: whatever the function
 // returned, the caller gets the deadline's error.
-func (p *Pipeline[T]) expired(ctx context.Context, c *callctx.Context, d deadline, t *try, v T, err error, how ending) (zero T, _ ending, _ error) {
+func (p *Pipeline[T]) expired(ctx context.Context, t *try, v T, err error, how ending) (zero T, _ ending, _ error) {
 	if how != returned { // it ended in the bulkhead's queue, or was refused at that instant
 		err = nil
 	} else if err == nil {
-		defer p.superseded(ctx, t, c, v) // the timeout comes first, as it did
+		defer p.superseded(ctx, t, t.last, v) // the timeout comes first, as it did
 	}
-	if d.limit == nil {
+	plan := t.last.Plan()
+	if plan == t.layers.Cut.Plan {
 		return zero, outOfTime, err
 	}
-	return zero, timedOut, t.layers.Timeout.Exceeded(ctx, d.limit.D, t.entered, true, err)
+	return zero, timedOut, t.layers.Timeout.Exceeded(ctx, plan.Limit, t.entered, true, err)
 }
 
 // superseded deals with a value that came after the deadline.

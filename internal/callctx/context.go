@@ -2,6 +2,7 @@ package callctx
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -16,8 +17,8 @@ type Context struct {
 	plan   *Plan
 	slot   *atomic.Pointer[Context] // nil: it has no slot
 	watch  atomic.Pointer[watch]    // nil: nobody has looked yet
-	stamp  atomic.Int64             // the wheel's: deadline once fixed
-	start  int64                    // the wheel's: when it was armed
+	stamp  atomic.Int64             // the wheel's: deadline once fixed; see finished
+	start  int64                    // the wheel's: when it was armed; atomic once it is in its slot
 	info   atomic.Pointer[Info]     // nil: the first attempt, without an owner
 }
 
@@ -60,8 +61,14 @@ func (c *Context) Slot() *atomic.Pointer[Context] { return c.slot }
 
 // WheelStart, WheelLimit and WheelStamp are for the wheel.
 
-// WheelStart is what Start was given.
-func (c *Context) WheelStart() int64 { return c.start }
+// WheelStart is what Start was given, or WheelBegin.
+func (c *Context) WheelStart() int64 { return atomic.LoadInt64(&c.start) }
+
+// WheelBegin sets the start of a context that came into its slot without a
+// deadline, once.
+func (c *Context) WheelBegin(start int64) bool {
+	return atomic.CompareAndSwapInt64(&c.start, -math.MaxInt64, start)
+}
 
 // WheelLimit is the plan's limit.
 func (c *Context) WheelLimit() int64 { return int64(c.plan.Limit) }
@@ -69,8 +76,15 @@ func (c *Context) WheelLimit() int64 { return int64(c.plan.Limit) }
 // WheelStamp is where the wheel keeps the deadline once it is fixed.
 func (c *Context) WheelStamp() *atomic.Int64 { return &c.stamp }
 
-// live reports whether c is still in its slot.
+// finished is the stamp of a context without a slot whose attempt has returned.
+// To the wheel it would be a deadline that never comes and has been dealt with.
+const finished = -math.MaxInt64
+
+// live reports whether c is still in its slot, or, without one, has not finished.
 func (c *Context) live() bool {
+	if c.slot == nil {
+		return c.stamp.Load() != finished
+	}
 	p := c.slot.Load()
 	for p == Firing { // it is being settled: a matter of instructions
 		runtime.Gosched()
@@ -88,18 +102,18 @@ func (c *Context) live() bool {
 func (c *Context) end() *End {
 	w := c.watch.Load()
 	if w == nil {
-		if c.slot == nil || c.live() {
+		if c.live() {
 			return nil
 		}
 		if c.watch.CompareAndSwap(nil, finishedWatch) {
-			return Canceled
+			return finishedEnd
 		}
 		w = c.watch.Load()
 	}
-	if e := w.end.Load(); e != nil || c.slot == nil || c.live() {
+	if e := w.end.Load(); e != nil || c.live() {
 		return e
 	}
-	w.end.CompareAndSwap(nil, Canceled)
+	w.end.CompareAndSwap(nil, finishedEnd)
 	return w.end.Load()
 }
 
@@ -184,11 +198,9 @@ func (c *Context) String() string { return "resilience4cata.Attempt" }
 // decided. It must be called for every context, by whoever runs the attempt.
 func (c *Context) Finish() Verdict {
 	if c.slot == nil {
-		if c.watch.CompareAndSwap(nil, finishedWatch) {
-			return InTime
-		}
+		c.stamp.Store(finished) // first this, then the look: who makes a watch does the reverse
 		w := c.watch.Load()
-		if w.settle(Canceled) || w.end.Load().parent {
+		if w == nil || w.settle(finishedEnd) || w.end.Load().parent {
 			return InTime
 		}
 		return w.end.Load().verdict()
@@ -201,7 +213,7 @@ func (c *Context) Finish() Verdict {
 		}
 	}
 	if c.slot.CompareAndSwap(c, nil) {
-		if w := c.watch.Load(); w != nil && !w.settle(Canceled) {
+		if w := c.watch.Load(); w != nil && !w.settle(finishedEnd) {
 			w.hush()
 		}
 		return InTime
@@ -217,7 +229,8 @@ func (c *Context) Finish() Verdict {
 // ended already. It reports whether this call ended it.
 func (c *Context) Cancel(end *End) bool {
 	if c.slot == nil {
-		return c.look().settle(end)
+		w := c.look()
+		return c.end() == nil && w.settle(end) // the attempt may have returned and found no watch
 	}
 	return c.slot.CompareAndSwap(c, Firing) && c.settleIn(c.slot, settled(end)) == end
 }

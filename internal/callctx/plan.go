@@ -22,7 +22,9 @@ type Plan struct {
 	// caller in a synctest bubble other than the wheel's it moves the deadline to
 	// a timer of that bubble, and returns how to stop it, and how to find out
 	// whether one is in the bubble: only there may the channel be closed, the
-	// timer be stopped and others be told. Nil: anywhere. It may be nil.
+	// timer be stopped and others be told. Nil: anywhere. A deadline that is to come
+	// is not moved: then it is called once more, when those who begin it can see
+	// that there is a channel. It may be nil.
 	Watch func(*Context) (inside func() bool, stop func())
 
 	// Passed reports whether a deadline that somebody was told has passed, although
@@ -68,11 +70,14 @@ var (
 	// Canceled is the end of an attempt that was cancelled without a cause.
 	Canceled = NewEnd(context.Canceled, nil)
 
+	// finishedEnd is the end of an attempt that has returned.
+	finishedEnd = NewEnd(context.Canceled, nil)
+
 	// ParentEnded is the end of an attempt whose caller's context ended.
 	ParentEnded = &End{parent: true}
 
 	// What contexts at which nobody had looked share when they end.
-	finishedWatch = settled(Canceled)
+	finishedWatch = settled(finishedEnd)
 	parentWatch   = settled(ParentEnded)
 )
 
@@ -98,6 +103,8 @@ func (e *End) verdict() Verdict {
 		return Expired
 	case e.parent:
 		return Void
+	case e == finishedEnd: // whoever looked after it has said so
+		return InTime
 	default:
 		return Cancelled
 	}

@@ -148,6 +148,13 @@ func (c *Context) look() *watch {
 	if !made && stop != nil {
 		stop()
 	}
+	if made && inside != nil && stop == nil {
+		// Its deadline was to come. Whoever has begun it meanwhile may not have seen
+		// our watch.
+		if inside, stop = c.plan.Watch(c); stop != nil {
+			c.Hold(inside, stop)
+		}
+	}
 	return w
 }
 
@@ -206,6 +213,9 @@ func (c *Context) Hold(inside func() bool, stop func()) {
 		stop()
 	}
 }
+
+// Seen reports whether somebody has looked, so that there is a done channel.
+func (c *Context) Seen() bool { return c.watch.Load() != nil }
 
 // Observe makes the done channel, and so moves the deadline to where it may be
 // closed, before somebody waits for something else that the deadline ends.

@@ -16,10 +16,14 @@ import (
 // looking at ctx, which the pipeline has looked at. The end of ctx is ctx.Err()
 // alone: ctx may be an attempt's, and its cause is not the caller's.
 func (p *Policy) Enter(ctx context.Context, maxWait time.Duration) error {
-	if p.take() {
+	switch {
+	case p.take():
 		return nil
+	case maxWait == 0:
+		return p.refuse(ctx, p.settings.Load().full)
+	default:
+		return p.wait(ctx, maxWait)
 	}
-	return p.wait(ctx, maxWait)
 }
 
 // EnterAsync is [Policy.Enter] without blocking, for package pipeline. If

@@ -132,7 +132,8 @@ func (p *Policy) Enter(ctx context.Context, maxWait time.Duration, until int64) 
 	now := p.scope.Now()
 	wait, decided := p.current.Load().take(now)
 	if decided && wait == 0 {
-		return p.answer(ctx, 0)
+		p.counts.Line()[admitted].Add(1)
+		return nil
 	}
 	latest := p.latest(ctx, now, maxWait, until)
 	if decided && !fits(now, wait, latest) {

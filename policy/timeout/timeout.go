@@ -113,11 +113,11 @@ func (l *Limit) Reserve(c *callctx.Context) scope.Place { return l.scope.Reserve
 
 // For returns the limit of an attempt that begins now, or nil for none. It asks
 // Config.Func, if there is one, with the caller's context.
-func (p *Policy) For(ctx context.Context) *Limit {
-	if l := p.limit.Load(); l != nil {
-		return l
+func (p *Policy) For(ctx context.Context) (l *Limit) {
+	if l = p.limit.Load(); l == nil {
+		l = p.ask(ctx)
 	}
-	return p.ask(ctx)
+	return l
 }
 
 func (p *Policy) ask(ctx context.Context) *Limit {
