@@ -366,13 +366,15 @@ func (c *call[T]) beginStage(a *attempt[T], place scope.Place) {
 	if limit <= 0 && until == 0 {
 		return
 	}
-	due := int64(scope.Never)
-	if limit > 0 {
-		due = scope.After(c.scope().Now(), limit)
+	if until == 0 {
+		place.BeginLimit(&a.Context)
+		return
 	}
-	if until != 0 && until < due {
-		due = until
+	now, due := c.scope().Now(), until
+	if limit > 0 && scope.After(now, limit) <= until {
+		due = scope.After(now, limit)
+	} else {
 		a.flags.Or(cut)
 	}
-	place.Begin(&a.Context, due)
+	place.Begin(&a.Context, now, due)
 }

@@ -112,11 +112,31 @@ func (s *Scope) Reserve(c *callctx.Context, lv *Level) Place {
 // reserved is the start of a context on the wheel whose deadline comes later.
 const reserved = -wheel.Never
 
-// Begin sets the deadline of c, which was put into this place, in Now's time.
-// The second call for a context has no effect.
-func (p Place) Begin(c *callctx.Context, deadline int64) {
+// BeginLimit starts the plan's limit for c, which was put into this place. The
+// second call for a context has no effect.
+func (p Place) BeginLimit(c *callctx.Context) {
 	s := p.scope
+	if p.private == nil && !c.Seen() {
+		// As in Arm, no clock is read here while calls are frequent.
+		if start, bound := s.wheel.Start(int64(c.Plan().Limit)); start != wheel.Refused {
+			p.level.Begin(c, c.Slot(), start, bound)
+			if c.Seen() { // meanwhile; it may be that the deadline was not there to be moved
+				if inside, stop := s.watch(c); stop != nil {
+					c.Hold(inside, stop)
+				}
+			}
+			return
+		}
+	}
 	now := s.Now()
+	p.Begin(c, now, After(now, c.Plan().Limit))
+}
+
+// Begin sets the deadline of c, which was put into this place. now is a reading of
+// Now, and the deadline is in its time. The second call for a context has no
+// effect.
+func (p Place) Begin(c *callctx.Context, now, deadline int64) {
+	s := p.scope
 	switch {
 	case p.private != nil:
 		p.private.begin(now, deadline)
@@ -233,6 +253,9 @@ func (s *Scope) watch(c *callctx.Context) (inside func() bool, stop func()) {
 	}
 	for {
 		v := stamp.Load()
+		if v == Never { // it was moved already
+			return s.inside(c), nil
+		}
 		if v < 0 { // handed out to expire: that can't be taken back
 			d = 0
 			break

@@ -159,15 +159,17 @@ func TestFinishedBeforeTheLimitLeavesNothing(t *testing.T) { // T-4
 		plan, lv := s.NewPlan(time.Hour, errLimit, false), s.Level(time.Hour)
 		for i := range 10 {
 			c := callctx.New(t.Context(), plan)
-			switch i % 3 {
+			switch i % 4 {
 			case 0:
 				s.Arm(c, lv)
 			case 1:
 				s.ArmUntil(c, lv, scope.After(s.Now(), time.Hour))
 			case 2:
-				s.Reserve(c, lv).Begin(c, scope.After(s.Now(), time.Hour))
+				s.Reserve(c, lv).Begin(c, s.Now(), scope.After(s.Now(), time.Hour))
+			case 3:
+				s.Reserve(c, lv).BeginLimit(c)
 			}
-			if i%2 == 0 {
+			if i%3 == 0 {
 				c.Done()
 			}
 			if v := c.Finish(); v != callctx.InTime {
@@ -178,65 +180,6 @@ func TestFinishedBeforeTheLimitLeavesNothing(t *testing.T) { // T-4
 			}
 		}
 		s.Each(func(*callctx.Context, *atomic.Pointer[callctx.Context]) { t.Error("a context is left") })
-	})
-}
-
-func TestReserveHoldsWithoutADeadlineUntilBegin(t *testing.T) {
-	eachMode(t, func(m *mode) {
-		t := m.t
-		s := m.scope
-		c := callctx.New(t.Context(), s.NewPlan(limit, errLimit, false))
-		p := s.Reserve(c, s.Level(limit))
-		m.pass(2 * limit)
-		if _, ok := c.Deadline(); ok || c.Err() != nil || s.Pending() != 0 || s.Deadline(c) != scope.Never {
-			t.Errorf("before Begin: deadline %v, Err %v, %d pending", ok, c.Err(), s.Pending())
-		}
-		found := 0
-		s.Each(func(e *callctx.Context, slot *atomic.Pointer[callctx.Context]) {
-			if e == c && slot.Load() == c {
-				found++
-			}
-		})
-		if found != 1 {
-			t.Errorf("found %d times", found)
-		}
-		due := scope.After(s.Now(), limit)
-		p.Begin(c, due)
-		p.Begin(c, due+int64(time.Hour)) // no effect
-		// On the wheel it is rounded up, by two nanoseconds at most.
-		if at, ok := c.Deadline(); !ok || at.Before(s.At(due)) || at.After(s.At(due+2)) {
-			t.Errorf("after Begin: %v, %v, want %v", at, ok, s.At(due))
-		}
-		m.wantPending(c)
-		m.pass(limit)
-		m.mustEnd(c)
-	})
-}
-
-func TestReserveWithoutLevelIsFoundAndCancelled(t *testing.T) {
-	end := callctx.NewEnd(context.Canceled, scope.ErrClosed)
-	eachMode(t, func(m *mode) {
-		t := m.t
-		s := m.scope
-		c := callctx.New(t.Context(), s.NewPlan(0, errLimit, false))
-		p := s.Reserve(c, nil)
-		p.Begin(c, scope.Never)
-		if _, ok := c.Deadline(); ok || s.Pending() != 0 {
-			t.Error("a deadline")
-		}
-		s.Each(func(e *callctx.Context, slot *atomic.Pointer[callctx.Context]) {
-			if !e.EndIn(slot, end) {
-				t.Error("not cancelled")
-			}
-		})
-		if !errors.Is(context.Cause(c), scope.ErrClosed) || c.Finish() != callctx.Cancelled {
-			t.Errorf("Err %v, cause %v", c.Err(), context.Cause(c))
-		}
-		s.Each(func(*callctx.Context, *atomic.Pointer[callctx.Context]) { t.Error("it is left") })
-		p.Begin(c, s.Now()) // too late: nothing may be armed
-		if s.Pending() != 0 {
-			t.Errorf("%d pending", s.Pending())
-		}
 	})
 }
 
@@ -258,7 +201,7 @@ func TestField_TO06_HugeLimitsSaturate(t *testing.T) { // T-12
 					case 1:
 						s.ArmUntil(c, lv, scope.After(s.Now(), d))
 					case 2:
-						s.Reserve(c, lv).Begin(c, scope.After(s.Now(), d))
+						s.Reserve(c, lv).Begin(c, s.Now(), scope.After(s.Now(), d))
 					}
 					if looked {
 						c.Done()

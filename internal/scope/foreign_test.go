@@ -151,7 +151,7 @@ func TestForeignBubble_X2_ArmUntilAndBegin(t *testing.T) {
 		t, s := b.t, b.s
 		lv := s.Level(time.Hour)
 		for _, looked := range []bool{false, true} {
-			for kind := range 3 {
+			for kind := range 4 {
 				c := callctx.New(t.Context(), s.NewPlan(time.Hour, errLimit, false))
 				began := time.Now()
 				want := time.Minute
@@ -167,19 +167,59 @@ func TestForeignBubble_X2_ArmUntilAndBegin(t *testing.T) {
 					if c.Err() != nil {
 						t.Errorf("ended before it had begun: %v", c.Err())
 					}
-					p.Begin(c, scope.After(s.Now(), want))
+					p.Begin(c, s.Now(), scope.After(s.Now(), want))
 					want += 2 * time.Hour
 				case 2: // no limit but that of MaxDuration
 					c = callctx.New(t.Context(), s.NewPlan(0, errLimit, false))
-					s.Reserve(c, lv).Begin(c, scope.After(s.Now(), want))
+					s.Reserve(c, lv).Begin(c, s.Now(), scope.After(s.Now(), want))
+				case 3:
+					p := s.Reserve(c, lv)
+					if looked {
+						c.Done()
+					}
+					<-time.After(2 * time.Hour)
+					p.BeginLimit(c)
+					want = 3 * time.Hour
 				}
-				if at, ok := c.Deadline(); ok && (at.Before(began.Add(want)) || at.After(began.Add(want+time.Second))) {
+				// While the wheel ticks and nobody has looked, its answer is none for here.
+				if at, ok := c.Deadline(); ok && (kind != 3 || looked) && (at.Before(began.Add(want)) || at.After(began.Add(want+time.Second))) {
 					t.Errorf("kind %d: Deadline() is in %v, want in %v", kind, at.Sub(began), want)
 				}
 				<-c.Done()
 				if took := time.Since(began); took != want || c.Finish() != callctx.Expired {
 					t.Errorf("kind %d: ended after %v, want %v", kind, took, want)
 				}
+			}
+		}
+	})
+}
+
+// Somebody looks at the context of a stage at the moment at which its deadline
+// begins: one of the two sees to it that the deadline is the bubble's.
+func TestForeignBubble_X2_LookedAtAsItBegins(t *testing.T) {
+	foreign(t, func(b *bubble) {
+		t, s := b.t, b.s
+		lv := s.Level(time.Hour)
+		for i := range 40 {
+			c := callctx.New(t.Context(), s.NewPlan(time.Hour, errLimit, false))
+			p := s.Reserve(c, lv)
+			began := time.Now()
+			looked := make(chan struct{})
+			go func() {
+				for range i % 50 {
+					runtime.Gosched()
+				}
+				c.Done()
+				close(looked)
+			}()
+			for range i / 2 {
+				runtime.Gosched()
+			}
+			p.BeginLimit(c)
+			<-looked
+			<-c.Done()
+			if took := time.Since(began); took != time.Hour || c.Finish() != callctx.Expired {
+				t.Fatalf("round %d: ended after %v with %v", i, took, c.Err())
 			}
 		}
 	})
@@ -326,7 +366,7 @@ func TestForeignBubble_X2_ACallFromOutsideLooksInside(t *testing.T) {
 			case "until":
 				s.ArmUntil(c, lv, scope.After(s.Now(), d))
 			case "reserved":
-				s.Reserve(c, lv).Begin(c, scope.After(s.Now(), d))
+				s.Reserve(c, lv).Begin(c, s.Now(), scope.After(s.Now(), d))
 			}
 			synctest.Test(t, func(t *testing.T) {
 				done := c.Done()

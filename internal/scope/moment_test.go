@@ -168,7 +168,7 @@ func TestMoment_A9_FinishesAgainstExpiries(t *testing.T) {
 			if i%2 == 0 {
 				s.Arm(c, nil)
 			} else {
-				s.Reserve(c, nil).Begin(c, scope.After(s.Now(), limit))
+				s.Reserve(c, nil).Begin(c, s.Now(), scope.After(s.Now(), limit))
 			}
 			switch i % 4 {
 			case 2:

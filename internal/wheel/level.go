@@ -88,7 +88,9 @@ func (l *Level[E, P]) Arm(e *E, bound int64) *atomic.Pointer[E] {
 		// the slots. Atomics are sequentially consistent, so of the two at each
 		// step one sees the other. Deadlines of one limit rise, so nearly always
 		// these are three loads.
-		seg.lower(b, bound, fresh)
+		if seg.above(b, bound) {
+			seg.lower(b, bound, fresh)
+		}
 		if l.low.Load() > bound {
 			lower(&l.low, bound)
 		}

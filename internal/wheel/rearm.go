@@ -14,7 +14,6 @@ func (l *Level[E, P]) Rearm(e *E, slot *atomic.Pointer[E], deadline int64) {
 	if deadline >= far {
 		return
 	}
-	w := l.wheel
 	// First the deadline, then the bounds, then look who is going to read them:
 	// as in Arm. A tick that has read the entry before found nothing due and
 	// set its bounds accordingly; lowering them afterwards corrects that.
@@ -22,14 +21,34 @@ func (l *Level[E, P]) Rearm(e *E, slot *atomic.Pointer[E], deadline int64) {
 	if !P(e).WheelStamp().CompareAndSwap(0, deadline) {
 		return
 	}
-	if seg, b := l.block(slot); seg != nil {
-		seg.lower(b, deadline, 0)
+	l.lower(e, slot, deadline, 0)
+}
+
+// Begin is Rearm with what [Wheel.Start] returned just now: it reads no clock
+// while the wheel ticks. The second call for an entry has no effect.
+func (l *Level[E, P]) Begin(e *E, slot *atomic.Pointer[E], start, bound int64) {
+	if start < 0 {
+		l.Rearm(e, slot, bound)
+		return
 	}
-	lower(&l.low, deadline)
+	// As in Arm, with the start in the place of the entry.
+	if P(e).WheelBegin(start) {
+		l.lower(e, slot, bound, fresh)
+	}
+}
+
+// lower makes bound a lower bound of the block that slot lies in, and of those
+// above it, and sees to it that somebody looks at them.
+func (l *Level[E, P]) lower(e *E, slot *atomic.Pointer[E], bound, bit int64) {
+	if seg, b := l.block(slot); seg != nil {
+		seg.lower(b, bound, bit)
+	}
+	lower(&l.low, bound)
+	w := l.wheel
 	switch {
 	case w.hot.coarse.Load() <= 0:
-		w.armQuiet(e, deadline)
-	case !w.hot.busy.Load():
+		w.armQuiet(e, bound)
+	case !w.hot.busy.Load() && bound < far:
 		w.hot.busy.Store(true)
 	}
 }

@@ -79,6 +79,12 @@ func (s *segment[E]) lower(b uint32, bound, bit int64) {
 	}
 }
 
+// above reports whether bound is news to block b: lower has something to do.
+func (s *segment[E]) above(b uint32, bound int64) bool {
+	v := s.bounds[b].Load()
+	return v&^fresh > bound || v&fresh == 0 || s.groups[b>>groupBits].Load() > bound
+}
+
 // pin keeps the segment in its table; false: too late.
 func (s *segment[E]) pin() bool { return s.pins.Add(1) > 0 }
 
