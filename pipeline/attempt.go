@@ -211,7 +211,7 @@ func (a *attempt[T]) cancelStageApart() {
 	case stage == nil:
 	case !a.call.scope().System():
 		a.cancelStage()
-	case stage.kind(ofCall): // and so should what it waits for in its turn
+	case stage.of == ofCall: // and so should what it waits for in its turn
 		go a.cancelStage()
 	default:
 		a.cancelStageFor(apart)

@@ -19,7 +19,7 @@ import (
 //
 // What most calls need is in one allocation; the rest is in more.
 type call[T any] struct {
-	future Future[T]
+	future Future[T] // the first field: see Future.own
 	first  attempt[T]
 	p      *Pipeline[T]
 	layers *stack.Layers
@@ -109,8 +109,7 @@ func (p *Pipeline[T]) ExecuteFuture(ctx context.Context, fn func(context.Context
 
 func (p *Pipeline[T]) begin(ctx context.Context, fn task[T]) *Future[T] {
 	c := &call[T]{p: p, layers: p.stack.Layers()}
-	c.future.state.Store(ofCall)
-	c.future.peer.Store(&c.first)
+	c.future.of = ofCall
 	c.first.call, c.first.n = c, 1
 	c.first.Init(ctx, c.layers.Attempts)
 
@@ -326,7 +325,7 @@ func (c *call[T]) startStage(a *attempt[T], start func(context.Context) *Future[
 
 // follow has a told when its stage ends.
 func (c *call[T]) follow(a *attempt[T], stage *Future[T]) {
-	if !stage.kind(ofCall|ofView) && stage.peer.CompareAndSwap(nil, a) {
+	if stage.of == ofPromise && stage.peer.CompareAndSwap(nil, a) {
 		if stage.ended() {
 			a.stageEnded()
 		}

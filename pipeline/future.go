@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"resilience4cata.dev/go/internal/scope"
 )
@@ -18,13 +19,13 @@ import (
 // one allocation; hence the fields are few, and what few futures need is made
 // when they need it.
 type Future[T any] struct {
-	state atomic.Uint32 // progress and kind
-	block atomic.Uint32 // whether somebody is blocked on group
+	state atomic.Uint32 // progress and flags
+	of    owner         // never changed
 	group sync.WaitGroup
 	list  atomic.Pointer[follower[T]]
 
-	// peer is, for a call's own future, its first attempt; for a view, a record
-	// that leads to the origin; for a promise's, the attempt that waits for it.
+	// peer is, for a view, a record that leads to the origin; for a promise's
+	// future, the attempt that waits for it.
 	peer atomic.Pointer[attempt[T]]
 
 	v   T
@@ -40,20 +41,22 @@ const (
 	done
 	progress = 7
 
-	// The kind of a future never changes.
-	ofCall    uint32 = 1 << 3
-	ofView    uint32 = 1 << 4
-	canceledF uint32 = 1 << 5 // the consumer ended it; set with done
-	endAsked  uint32 = 1 << 6 // its fallback is asked for the end of the caller's context; set with sealed
-	apart     uint32 = 1 << 7 // callbacks get new goroutines: this one is the wheel's, or Close's; set with canceledF
+	canceledF uint32 = 1 << 3 // the consumer ended it; set with done
+	endAsked  uint32 = 1 << 4 // its fallback is asked for the end of the caller's context; set with sealed
+	apart     uint32 = 1 << 5 // callbacks get new goroutines: this one is the wheel's, or Close's; set with canceledF
+
+	// Of those who block in Get without a channel.
+	opening uint32 = 1 << 6 // the first is opening the group
+	opened  uint32 = 1 << 7 // it is open: whoever completes the future closes it
 )
 
-// Whether somebody is blocked in Get without a channel.
+// owner is who completes a future.
+type owner uint8
+
 const (
-	nobody uint32 = iota
-	adding
-	added
-	over
+	ofPromise owner = iota
+	ofCall          // it is the first field of a call
+	ofView          // its origin does
 )
 
 // follower is somebody who wants to hear of a future's end.
@@ -84,17 +87,21 @@ func (f *Future[T]) is(p uint32) bool   { return f.state.Load()&progress == p }
 func (f *Future[T]) kind(k uint32) bool { return f.state.Load()&k != 0 }
 func (f *Future[T]) ended() bool        { return f.is(done) }
 func (f *Future[T]) to(from, p uint32) bool {
-	s := f.state.Load()
-	return s&progress == from && f.state.CompareAndSwap(s, s&^progress|p)
+	for {
+		s := f.state.Load()
+		if s&progress != from {
+			return false
+		}
+		if f.state.CompareAndSwap(s, s&^progress|p) {
+			return true
+		}
+	}
 }
 
 // seal moves a call's future to sealed: the fallback is about to run. endAsked,
 // if given, comes with that in one step, so that who hears of the same end by
 // another way sees both or none.
-func (f *Future[T]) seal(from, asked uint32) bool {
-	s := f.state.Load()
-	return s&progress == from && f.state.CompareAndSwap(s, s&^progress|sealed|asked)
-}
+func (f *Future[T]) seal(from, asked uint32) bool { return f.to(from, sealed|asked) }
 
 // takeOver moves a call's future to deciding whose end is decided, but for its
 // fallback: that is running (sealed), or the user's functions are asked whether it
@@ -117,8 +124,11 @@ func (f *Future[T]) takeOver(again bool) (from uint32, ok bool) {
 // publish completes a future whose state the caller has moved to deciding.
 func (f *Future[T]) publish(v T, err error, canceled uint32) {
 	f.v, f.err = v, err
-	f.state.Store(f.state.Load()&^progress | done | canceled)
-	if f.block.Swap(over) == added {
+	s := f.state.Load()
+	for !f.state.CompareAndSwap(s, s&^progress|done|canceled) { // somebody is opening the group
+		s = f.state.Load()
+	}
+	if s&opened != 0 {
 		f.group.Done()
 	}
 	if f.list.Load() != nil { // who comes later finds that it is over
@@ -135,7 +145,7 @@ func (f *Future[T]) tellEverybody() {
 
 // tellPeer tells the attempt whose stage this is, if it is a promise's.
 func (f *Future[T]) tellPeer() {
-	if !f.kind(ofCall | ofView) {
+	if f.of == ofPromise {
 		if a := f.peer.Load(); a != nil {
 			a.stageEnded()
 		}
@@ -172,17 +182,20 @@ func (f *Future[T]) Get(ctx context.Context) (v T, err error) {
 // usual Get an allocation. The first to block opens the group, and whoever
 // completes the future closes it.
 func (f *Future[T]) wait() {
-	for !f.ended() {
+	for {
+		s := f.state.Load()
 		switch {
-		case f.block.CompareAndSwap(nobody, adding):
-			f.group.Add(1)
-			if !f.block.CompareAndSwap(adding, added) {
-				f.group.Done() // it completed meanwhile
-			}
-		case f.block.Load() == added:
+		case s&progress == done:
+			return
+		case s&opened != 0:
 			f.group.Wait()
-		default:
+		case s&opening != 0:
 			runtime.Gosched() // a matter of instructions
+		case f.state.CompareAndSwap(s, s|opening):
+			f.group.Add(1)
+			if f.state.Or(opened)&progress == done {
+				f.group.Done() // it was completed meanwhile
+			}
 		}
 	}
 }
@@ -272,8 +285,8 @@ func (f *Future[T]) Cancel() bool {
 
 // cancelFor is Cancel for a pipeline that gives its stage up.
 func (f *Future[T]) cancelFor(flags uint32) bool {
-	if f.kind(ofCall) {
-		return f.peer.Load().call.cancel()
+	if f.of == ofCall {
+		return f.own().cancel()
 	}
 	return f.cancelPlain(flags)
 }
@@ -304,8 +317,7 @@ func (f *Future[T]) OnComplete(g func(v T, err error)) {
 // View returns a second view of the same work. Canceling it ends the view and
 // does not reach the work: give views to callers that wait for a shared result.
 func (f *Future[T]) View() *Future[T] {
-	v := &Future[T]{}
-	v.state.Store(ofView)
+	v := &Future[T]{of: ofView}
 	origin := &attempt[T]{}
 	origin.stage.Store(f)
 	v.peer.Store(origin)
@@ -318,7 +330,7 @@ func (f *Future[T]) View() *Future[T] {
 
 // Work returns what the work itself did, whatever the future says.
 func (f *Future[T]) Work() *Work[T] {
-	for f.kind(ofView) {
+	for f.of == ofView {
 		f = f.peer.Load().stage.Load()
 	}
 	return &Work[T]{f}
@@ -441,14 +453,18 @@ func (f *Future[T]) late() (first *outcome[T]) {
 
 // call is the call that the future belongs to, or nil.
 func (f *Future[T]) call() *call[T] {
-	for f.kind(ofView) {
+	for f.of == ofView {
 		f = f.peer.Load().stage.Load()
 	}
-	if f.kind(ofCall) {
-		return f.peer.Load().call
+	if f.of == ofCall {
+		return f.own()
 	}
 	return nil
 }
+
+// own is the call whose own future f is: a call begins with its future. Another
+// pointer would cost each call an atomic store, and each promise eight bytes.
+func (f *Future[T]) own() *call[T] { return (*call[T])(unsafe.Pointer(f)) }
 
 // contained calls a function of the user's; the registry hears of its panic. A
 // promise that no pipeline uses has no registry to tell.
