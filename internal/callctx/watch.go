@@ -23,13 +23,19 @@ type watch struct {
 	// to the bubble's own.
 	inside func() bool
 
-	closed atomic.Bool // ch is
-	over   atomic.Bool // all were told; written under mu
+	progress atomic.Uint32 // how far the telling is; it only goes up
 
 	mu sync.Mutex
 	told
 	stop func() // stops a private timer; may be called again and again
 }
+
+// How far the telling of an end is. Written under mu.
+const (
+	toldNobody  uint32 = iota
+	toldReaders        // the channel is closed
+	toldAll            // and all who asked to be called were, or are being
+)
 
 // told is what happens after an end.
 type told struct {
@@ -59,8 +65,7 @@ func (t *told) call(stop func()) {
 func settled(end *End) *watch {
 	w := &watch{ch: closed}
 	w.end.Store(end)
-	w.closed.Store(true)
-	w.over.Store(true)
+	w.progress.Store(toldAll)
 	return w
 }
 
@@ -81,16 +86,15 @@ func (w *watch) settle(end *End) bool {
 // tell closes the channel of a watch that has ended and calls those who asked,
 // unless that was done.
 func (w *watch) tell() {
-	if w.over.Load() || w.inside != nil && !w.inside() {
+	if w.isOver() || w.inside != nil && !w.inside() {
 		return
 	}
 	w.mu.Lock()
-	if w.over.Load() {
+	if w.isOver() {
 		w.mu.Unlock()
 		return
 	}
-	w.over.Store(true)
-	w.closeOnce()
+	w.close(toldAll)
 	t, stop := w.told, w.stop
 	w.told = told{}
 	w.mu.Unlock()
@@ -114,20 +118,25 @@ func (w *watch) hush() {
 // shut closes the channel of a watch that has ended, and leaves the rest to
 // those who tell: it is for readers, who should not have to run foreign code.
 func (w *watch) shut() {
-	if w.closed.Load() || w.inside != nil && !w.inside() {
+	if w.progress.Load() != toldNobody || w.inside != nil && !w.inside() {
 		return
 	}
 	w.mu.Lock()
-	w.closeOnce()
+	if w.progress.Load() == toldNobody {
+		w.close(toldReaders)
+	}
 	w.mu.Unlock()
 }
 
-func (w *watch) closeOnce() {
-	if !w.closed.Load() {
+// close closes the channel, unless that was done, and notes how far it is then.
+func (w *watch) close(progress uint32) {
+	if w.progress.Load() == toldNobody {
 		close(w.ch)
-		w.closed.Store(true)
 	}
+	w.progress.Store(progress)
 }
+
+func (w *watch) isOver() bool { return w.progress.Load() == toldAll }
 
 // look returns the context's watch; it makes one if there is none.
 func (c *Context) look() *watch {
@@ -182,12 +191,12 @@ func (c *Context) install(inside func() bool, stop func()) (_ *watch, made bool)
 // link says how to take w off the caller's context.
 func (w *watch) link(unlink func() bool) {
 	w.mu.Lock()
-	over := w.over.Load()
-	if !over {
+	late := w.isOver()
+	if !late {
 		w.unlink = unlink
 	}
 	w.mu.Unlock()
-	if over {
+	if late {
 		unlink()
 	}
 }
@@ -204,12 +213,12 @@ func (c *Context) Hold(inside func() bool, stop func()) {
 	}
 	w = c.watch.Load()
 	w.mu.Lock()
-	over := w.over.Load()
-	if !over {
+	late := w.isOver()
+	if !late {
 		w.stop = stop
 	}
 	w.mu.Unlock()
-	if over {
+	if late {
 		stop()
 	}
 }
@@ -246,7 +255,7 @@ func (c *Context) AfterFunc(f func()) (stop func() bool) {
 	w := c.look()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.over.Load() {
+	if w.isOver() {
 		go f()
 		return func() bool { return false }
 	}
