@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"resilience4cata.dev/go/internal/stack"
 	"resilience4cata.dev/go/policy/bulkhead"
 	"resilience4cata.dev/go/policy/circuitbreaker"
 	"resilience4cata.dev/go/policy/ratelimit"
@@ -100,12 +101,17 @@ func (r *Registry) Snapshot() Snapshot {
 		Wheel:           WheelSnapshot{r.scope.Pending(), r.scope.Ticking()},
 		Findings:        slices.Clone(v.findings),
 	}
+	names := make([]string, 0, stack.MaxLayers*len(v.pipelines)) // of the layers of all: one allocation
 	for i := range v.pipelines {
+		before := len(names)
+		names = v.pipelines[i].stack.AppendOrder(names)
 		s.Pipelines[i] = v.pipelines[i].snapshot()
+		s.Pipelines[i].Order = names[before:len(names):len(names)]
 	}
 	return s
 }
 
+// snapshot is the row but for its order.
 func (p *viewed) snapshot() PipelineSnapshot {
 	n := p.stack.Calls.Read()
 	// What is running is read first: work that ends in between is rather seen
@@ -116,7 +122,7 @@ func (p *viewed) snapshot() PipelineSnapshot {
 	abandoned.LatePanic = p.stack.Abandoned.LatePanic.Load()
 	failed := p.stack.Fallbacks.Failed.Load() // before what it is a part of
 	return PipelineSnapshot{
-		ID: p.id, Order: p.stack.Order(), Bound: p.bound,
+		ID: p.id, Bound: p.bound,
 		Calls: CallCounts{
 			Started: n.Started, Succeeded: n.Succeeded, Failed: n.Failed, TimedOut: n.TimedOut,
 			Cancelled: n.Cancelled, Rejected: n.Rejected, Panicked: n.Panicked, InFlight: n.InFlight,

@@ -22,10 +22,10 @@ const (
 )
 
 // Calls counts whole calls of every form.
-type Calls struct{ set *stripe.Set }
+type Calls struct{ set stripe.Set }
 
 // NewCalls returns zeroed counters.
-func NewCalls() *Calls { return &Calls{stripe.New()} }
+func NewCalls() Calls { return Calls{stripe.New()} }
 
 // Tally is a call that has been counted as started.
 type Tally struct{ line *stripe.Line }

@@ -65,7 +65,7 @@ type Stack struct {
 	// Plain says that there is no layer at all: nothing is counted.
 	Plain bool
 
-	Calls     *Calls
+	Calls     Calls
 	Abandoned Abandoned
 	Fallbacks Fallbacks
 
@@ -85,10 +85,12 @@ func (s *Stack) Layers() *Layers { return s.layers.Load() }
 // SetLayers changes the layers for calls that begin from now on.
 func (s *Stack) SetLayers(l *Layers) { s.layers.Store(l) }
 
-// Order is the kinds of the layers that are on, from the outside in.
-func (s *Stack) Order() []string {
+// MaxLayers is how many layers a stack can have.
+const MaxLayers = 6
+
+// AppendOrder appends the kinds of the layers that are on, from the outside in.
+func (s *Stack) AppendOrder(order []string) []string {
 	l := s.Layers()
-	order := make([]string, 0, 6)
 	for _, layer := range []struct {
 		on   bool
 		kind string

@@ -11,7 +11,8 @@ type Rare struct{ set atomic.Pointer[Set] }
 func (r *Rare) Line() *Line {
 	s := r.set.Load()
 	if s == nil {
-		r.set.CompareAndSwap(nil, New())
+		set := New()
+		r.set.CompareAndSwap(nil, &set)
 		s = r.set.Load()
 	}
 	return s.Line()

@@ -23,7 +23,8 @@ const Counters = 8
 // all its counts to one line.
 type Line [Counters]atomic.Uint64
 
-// Set is a number of lines. Make it with [New]; it is safe for concurrent use.
+// Set is a number of lines. Make it with [New]; it is safe for concurrent use, and
+// copies count together.
 type Set struct {
 	lines []Line
 }
@@ -43,7 +44,7 @@ var lineCount = func() int {
 //
 // The lines are aligned to cache lines because their number is a power of two:
 // the allocator places such sizes at multiples of themselves.
-func New() *Set { return &Set{lines: make([]Line, lineCount)} }
+func New() Set { return Set{lines: make([]Line, lineCount)} }
 
 // Line returns the stripe for the calling goroutine.
 func (s *Set) Line() *Line {

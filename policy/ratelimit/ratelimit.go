@@ -30,7 +30,7 @@ type Policy struct {
 
 	id     string
 	scope  *scope.Scope
-	counts *stripe.Set
+	counts stripe.Set
 
 	mu     sync.Mutex
 	tat    int64                    // what the sealed word stands for

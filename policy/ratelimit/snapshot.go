@@ -36,8 +36,7 @@ func (s Snapshot) LogValue() slog.Value {
 // Snapshot returns the limiter's numbers. It changes nothing, and takes no lock
 // unless somebody waits.
 func (p *Policy) Snapshot() Snapshot {
-	n := p.counts.Sums()
-	s := Snapshot{ID: p.id, Admitted: n[admitted], Rejected: n[rejected]}
+	s := Snapshot{ID: p.id, Admitted: p.counts.Sum(admitted), Rejected: p.counts.Sum(rejected)}
 	b := p.current.Load()
 	tat, now := b.tat.Load(), p.scope.Now()
 	if tat == sealed {
