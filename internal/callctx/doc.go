@@ -14,6 +14,11 @@
 // day contexts were pooled; they never are, so what a function retains stays
 // safe for ever.
 //
+// A context without a deadline has no slot. There the call stores that it has
+// finished, then looks for a watch; whoever makes a watch or cancels looks in the
+// reverse order. So either the call finds the watch, and the two settle by
+// compare-and-swap on its end, or the others find that the call has finished.
+//
 // The wheel puts [Firing] into the slot while it settles the context; those who
 // look meanwhile wait for the few instructions that this takes. No foreign code
 // runs in between, and none ever runs with a lock held.

@@ -112,7 +112,8 @@ func (l *Limit) Arm(c *callctx.Context) { l.scope.Arm(c, l.level) }
 func (l *Limit) Reserve(c *callctx.Context) scope.Place { return l.scope.Reserve(c, l.level) }
 
 // For returns the limit of an attempt that begins now, or nil for none. It asks
-// Config.Func, if there is one, with the caller's context.
+// Config.Func, if there is one, with the caller's context. It is written so as to
+// be inlined.
 func (p *Policy) For(ctx context.Context) (l *Limit) {
 	if l = p.limit.Load(); l == nil {
 		l = p.ask(ctx)
