@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // watch is made when somebody wants to hear of a context's end: it has the
@@ -16,6 +17,19 @@ type watch struct {
 	ch  chan struct{}
 	end atomic.Pointer[End] // nil while live; set once
 
+	aside atomic.Pointer[aside] // nil for most; written under mu
+
+	progress atomic.Uint32 // how far the telling is; it only goes up
+
+	mu sync.Mutex
+	told
+}
+
+// A watch is at most 64 bytes, a size class of the allocator.
+const _ = uint(64 - unsafe.Sizeof(watch{}))
+
+// aside is what a watch has besides where a deadline is not on the wheel.
+type aside struct {
 	// inside reports whether the caller is in the synctest bubble in which ch was
 	// made; nil: it was made in none, or in the one that all are in. What was
 	// made in a bubble must not be touched from outside, which the runtime
@@ -23,11 +37,27 @@ type watch struct {
 	// to the bubble's own.
 	inside func() bool
 
-	progress atomic.Uint32 // how far the telling is; it only goes up
+	stop func() // stops a private timer; may be called again and again; or nil
+}
 
-	mu sync.Mutex
-	told
-	stop func() // stops a private timer; may be called again and again
+// touchable reports whether the caller may touch what the watch has made.
+func (w *watch) touchable() bool {
+	a := w.aside.Load()
+	return a == nil || a.inside == nil || a.inside()
+}
+
+// keep notes what is aside, if anything.
+func (w *watch) keep(inside func() bool, stop func()) {
+	if inside != nil || stop != nil {
+		w.aside.Store(&aside{inside, stop})
+	}
+}
+
+// stop stops the private timer, if there is one.
+func (w *watch) stop() {
+	if a := w.aside.Load(); a != nil && a.stop != nil {
+		a.stop()
+	}
 }
 
 // How far the telling of an end is. Written under mu.
@@ -44,15 +74,13 @@ type told struct {
 	more   map[*byte]func()
 }
 
-// call calls them all, and stop before them. The caller's context, which is
+// call calls them all, and w's stop before them. The caller's context, which is
 // foreign code, comes last, so that it holds up nobody; but it comes.
-func (t *told) call(stop func()) {
+func (t *told) call(w *watch) {
 	if t.unlink != nil {
 		defer t.unlink()
 	}
-	if stop != nil {
-		stop()
-	}
+	w.stop()
 	if t.first != nil {
 		t.first()
 	}
@@ -86,7 +114,7 @@ func (w *watch) settle(end *End) bool {
 // tell closes the channel of a watch that has ended and calls those who asked,
 // unless that was done.
 func (w *watch) tell() {
-	if w.isOver() || w.inside != nil && !w.inside() {
+	if w.isOver() || !w.touchable() {
 		return
 	}
 	w.mu.Lock()
@@ -95,30 +123,24 @@ func (w *watch) tell() {
 		return
 	}
 	w.close(toldAll)
-	t, stop := w.told, w.stop
+	t := w.told
 	w.told = told{}
 	w.mu.Unlock()
-	t.call(stop)
+	t.call(w)
 }
 
 // hush stops the private timer of a watch that has ended, also if it was another
 // goroutine that told of the end, and may be at it still.
 func (w *watch) hush() {
-	if w.inside != nil && !w.inside() {
-		return
-	}
-	w.mu.Lock()
-	stop := w.stop
-	w.mu.Unlock()
-	if stop != nil {
-		stop()
+	if w.touchable() {
+		w.stop()
 	}
 }
 
 // shut closes the channel of a watch that has ended, and leaves the rest to
 // those who tell: it is for readers, who should not have to run foreign code.
 func (w *watch) shut() {
-	if w.progress.Load() != toldNobody || w.inside != nil && !w.inside() {
+	if w.progress.Load() != toldNobody || !w.touchable() {
 		return
 	}
 	w.mu.Lock()
@@ -170,8 +192,8 @@ func (c *Context) look() *watch {
 // install makes the context's watch, if there is none. It calls the caller's
 // context, which is foreign code, with no lock held.
 func (c *Context) install(inside func() bool, stop func()) (_ *watch, made bool) {
-	w := &watch{ch: make(chan struct{}), inside: inside} // no result variable: that would be captured by reference, an allocation
-	w.stop = stop
+	w := &watch{ch: make(chan struct{})} // no result variable: that would be captured by reference, an allocation
+	w.keep(inside, stop)
 	if !c.watch.CompareAndSwap(nil, w) {
 		return c.watch.Load(), false
 	}
@@ -215,7 +237,12 @@ func (c *Context) Hold(inside func() bool, stop func()) {
 	w.mu.Lock()
 	late := w.isOver()
 	if !late {
-		w.stop = stop
+		if a := w.aside.Load(); a != nil { // the channel is where it was made
+			inside = a.inside
+		} else {
+			inside = nil
+		}
+		w.keep(inside, stop)
 	}
 	w.mu.Unlock()
 	if late {
