@@ -64,10 +64,13 @@ func (c *Context) Slot() *atomic.Pointer[Context] { return c.slot }
 // WheelStart is what Start was given, or WheelBegin.
 func (c *Context) WheelStart() int64 { return atomic.LoadInt64(&c.start) }
 
+// toCome is the start of a context that lies in its slot without a deadline.
+const toCome = -math.MaxInt64
+
 // WheelBegin sets the start of a context that came into its slot without a
 // deadline, once.
 func (c *Context) WheelBegin(start int64) bool {
-	return atomic.CompareAndSwapInt64(&c.start, -math.MaxInt64, start)
+	return atomic.CompareAndSwapInt64(&c.start, toCome, start)
 }
 
 // WheelLimit is the plan's limit.

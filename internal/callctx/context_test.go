@@ -390,7 +390,7 @@ func TestCancelEndsItFromOurSide(t *testing.T) {
 func TestEndInTellsNobodyBeforeHushAndTell(t *testing.T) {
 	c, s := arm(t.Context(), newPlan())
 	stopped, told := false, false
-	c.Hold(nil, func() { stopped = true })
+	c.Hold(&callctx.Aside{Stop: func() { stopped = true }})
 	c.AfterFunc(func() { told = true })
 	c.Hush() // not before its end
 	if !c.EndIn(s, callctx.NewEnd(context.Canceled, errClosed)) || s.Load() != nil || stopped || told {

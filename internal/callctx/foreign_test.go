@@ -224,12 +224,12 @@ func TestFinishWhileSomebodyLooks(t *testing.T) {
 	for _, slotted := range []bool{false, true} {
 		for _, asked := range []bool{false, true} {
 			plan := newPlan()
-			plan.Watch = func(c *callctx.Context) (func() bool, func()) {
+			plan.Watch = func(c *callctx.Context) *callctx.Aside {
 				c.Finish()
 				if asked && c.Err() != context.Canceled { //nolint:errorlint // that very value
 					t.Errorf("Err() = %v after Finish", c.Err())
 				}
-				return nil, nil
+				return nil
 			}
 			c := callctx.New(t.Context(), plan)
 			if slotted {

@@ -20,12 +20,11 @@ type Plan struct {
 
 	// Watch is called before the first done channel of a context is made. For a
 	// caller in a synctest bubble other than the wheel's it moves the deadline to
-	// a timer of that bubble, and returns how to stop it, and how to find out
-	// whether one is in the bubble: only there may the channel be closed, the
-	// timer be stopped and others be told. Nil: anywhere. A deadline that is to come
-	// is not moved: then it is called once more, when those who begin it can see
-	// that there is a channel. It may be nil.
-	Watch func(*Context) (inside func() bool, stop func())
+	// a timer of that bubble, and returns how to stop that, and how to find out
+	// whether one is in the bubble; for others nil. A deadline that is to come is
+	// not moved (no Stop): if it has begun by the time that those who begin it can
+	// see that there is a channel, Watch is called once more. It may be nil.
+	Watch func(*Context) *Aside
 
 	// Passed reports whether a deadline that somebody was told has passed, although
 	// the wheel may not have come round yet. It may be nil.

@@ -17,7 +17,7 @@ type watch struct {
 	ch  chan struct{}
 	end atomic.Pointer[End] // nil while live; set once
 
-	aside atomic.Pointer[aside] // nil for most; written under mu
+	aside atomic.Pointer[Aside] // nil for most; written under mu
 
 	progress atomic.Uint32 // how far the telling is; it only goes up
 
@@ -28,35 +28,30 @@ type watch struct {
 // A watch is at most 64 bytes, a size class of the allocator.
 const _ = uint(64 - unsafe.Sizeof(watch{}))
 
-// aside is what a watch has besides where a deadline is not on the wheel.
-type aside struct {
-	// inside reports whether the caller is in the synctest bubble in which ch was
-	// made; nil: it was made in none, or in the one that all are in. What was
-	// made in a bubble must not be touched from outside, which the runtime
-	// answers by ending the process. Those outside decide and leave the telling
-	// to the bubble's own.
-	inside func() bool
+// Aside is what a context has besides if its deadline is not on the wheel, or its
+// done channel not everybody's.
+type Aside struct {
+	// Inside reports whether the caller is in the synctest bubble in which the
+	// channel was made; nil: it was made in none, or in the one that all are in.
+	// What was made in a bubble must not be touched from outside, which the runtime
+	// answers by ending the process. Those outside decide and leave the telling to
+	// the bubble's own.
+	Inside func() bool
 
-	stop func() // stops a private timer; may be called again and again; or nil
+	// Stop stops a private timer, and may be called again and again; or nil.
+	Stop func()
 }
 
 // touchable reports whether the caller may touch what the watch has made.
 func (w *watch) touchable() bool {
 	a := w.aside.Load()
-	return a == nil || a.inside == nil || a.inside()
-}
-
-// keep notes what is aside, if anything.
-func (w *watch) keep(inside func() bool, stop func()) {
-	if inside != nil || stop != nil {
-		w.aside.Store(&aside{inside, stop})
-	}
+	return a == nil || a.Inside == nil || a.Inside()
 }
 
 // stop stops the private timer, if there is one.
 func (w *watch) stop() {
-	if a := w.aside.Load(); a != nil && a.stop != nil {
-		a.stop()
+	if a := w.aside.Load(); a != nil && a.Stop != nil {
+		a.Stop()
 	}
 }
 
@@ -168,32 +163,34 @@ func (c *Context) look() *watch {
 	if c.ended() != nil {
 		return c.watch.Load()
 	}
-	var inside func() bool
-	var stop func()
+	var a *Aside
 	// Before the channel is made: the deadline must be kept by somebody who may
 	// close it.
 	if c.plan.Watch != nil {
-		inside, stop = c.plan.Watch(c)
+		a = c.plan.Watch(c)
 	}
-	w, made := c.install(inside, stop)
-	if !made && stop != nil {
-		stop()
-	}
-	if made && inside != nil && stop == nil {
-		// Its deadline was to come. Whoever has begun it meanwhile may not have seen
+	w, made := c.install(a)
+	switch {
+	case a == nil:
+	case made && a.Stop == nil && (c.WheelStart() != toCome || c.stamp.Load() != 0):
+		// Its deadline was to come and has begun. Whoever began it may not have seen
 		// our watch.
-		if inside, stop = c.plan.Watch(c); stop != nil {
-			c.Hold(inside, stop)
+		if a = c.plan.Watch(c); a != nil && a.Stop != nil {
+			c.Hold(a)
 		}
+	case !made && a.Stop != nil:
+		a.Stop()
 	}
 	return w
 }
 
 // install makes the context's watch, if there is none. It calls the caller's
 // context, which is foreign code, with no lock held.
-func (c *Context) install(inside func() bool, stop func()) (_ *watch, made bool) {
+func (c *Context) install(a *Aside) (_ *watch, made bool) {
 	w := &watch{ch: make(chan struct{})} // no result variable: that would be captured by reference, an allocation
-	w.keep(inside, stop)
+	if a != nil {
+		w.aside.Store(a)
+	}
 	if !c.watch.CompareAndSwap(nil, w) {
 		return c.watch.Load(), false
 	}
@@ -224,12 +221,12 @@ func (w *watch) link(unlink func() bool) {
 }
 
 // Hold gives a context whose deadline is kept by a private timer its watch, if
-// it has none, and has stop called once the context has ended: at once, if it
-// has already. inside is as for [Plan.Watch].
-func (c *Context) Hold(inside func() bool, stop func()) {
+// it has none, and has a.Stop, which is not nil, called once the context has ended:
+// at once, if it has already. Nobody else may use a.
+func (c *Context) Hold(a *Aside) {
 	w := c.watch.Load()
 	if w == nil && c.ended() == nil {
-		if _, made := c.install(inside, stop); made {
+		if _, made := c.install(a); made {
 			return
 		}
 	}
@@ -237,16 +234,15 @@ func (c *Context) Hold(inside func() bool, stop func()) {
 	w.mu.Lock()
 	late := w.isOver()
 	if !late {
-		if a := w.aside.Load(); a != nil { // the channel is where it was made
-			inside = a.inside
-		} else {
-			inside = nil
+		a.Inside = nil // the channel is where it was made
+		if before := w.aside.Load(); before != nil {
+			a.Inside = before.Inside
 		}
-		w.keep(inside, stop)
+		w.aside.Store(a)
 	}
 	w.mu.Unlock()
 	if late {
-		stop()
+		a.Stop()
 	}
 }
 

@@ -125,7 +125,7 @@ func TestHoldStopsOnceAtTheEnd(t *testing.T) {
 			tc.before(c)
 		}
 		stops := 0
-		c.Hold(nil, func() { stops++ })
+		c.Hold(&callctx.Aside{Stop: func() { stops++ }})
 		if want := map[bool]int{true: 0, false: 1}[tc.end != nil && tc.parent != ended]; stops != want {
 			t.Errorf("%s: %d stops after Hold, want %d", name, stops, want)
 		}
@@ -155,8 +155,8 @@ func TestNobodyTouchesAnotherBubblesChannel(t *testing.T) {
 		for _, teller := range []string{"Tell", "Finish"} {
 			inside, stops, told := true, 0, 0
 			plan := newPlan()
-			plan.Watch = func(*callctx.Context) (func() bool, func()) {
-				return func() bool { return inside }, func() { stops++ }
+			plan.Watch = func(*callctx.Context) *callctx.Aside {
+				return &callctx.Aside{Inside: func() bool { return inside }, Stop: func() { stops++ }}
 			}
 			parent := &fakeParent{Context: t.Context()}
 			c, s := arm(parent, plan)

@@ -121,8 +121,8 @@ func (p Place) BeginLimit(c *callctx.Context) {
 		if start, bound := s.wheel.Start(int64(c.Plan().Limit)); start != wheel.Refused {
 			p.level.Begin(c, c.Slot(), start, bound)
 			if c.Seen() { // meanwhile; it may be that the deadline was not there to be moved
-				if inside, stop := s.watch(c); stop != nil {
-					c.Hold(inside, stop)
+				if a := s.watch(c); a != nil && a.Stop != nil {
+					c.Hold(a)
 				}
 			}
 			return
@@ -142,7 +142,7 @@ func (p Place) Begin(c *callctx.Context, now, deadline int64) {
 		p.private.begin(now, deadline)
 	case s.foreign(now):
 		if deadline != Never && c.WheelStamp().CompareAndSwap(0, Never) {
-			c.Hold(s.inside(c), s.moved(c, until(now, deadline)))
+			c.Hold(&callctx.Aside{Inside: s.inside(c), Stop: s.moved(c, until(now, deadline))})
 		}
 	default:
 		p.level.Rearm(c, c.Slot(), deadline)
@@ -240,21 +240,22 @@ func (s *Scope) deadline(c *callctx.Context) (time.Time, bool) {
 // watch moves the deadline of a context into the synctest bubble that the
 // caller is in, if that is not the wheel's: a channel that is made there may
 // only be closed there. It makes the wheel forget the deadline.
-func (s *Scope) watch(c *callctx.Context) (inside func() bool, stop func()) {
+func (s *Scope) watch(c *callctx.Context) *callctx.Aside {
 	if !s.Foreign() {
-		return nil, nil
+		return nil
 	}
+	a := &callctx.Aside{Inside: s.inside(c)}
 	d, stamp := c.Plan().Limit, c.WheelStamp()
 	switch {
 	case c.Slot() == nil || d <= 0:
-		return s.inside(c), nil
+		return a
 	case c.WheelStart() == reserved && stamp.Load() == 0: // its deadline is to begin
-		return s.inside(c), nil
+		return a
 	}
 	for {
 		v := stamp.Load()
 		if v == Never { // it was moved already
-			return s.inside(c), nil
+			return a
 		}
 		if v < 0 { // handed out to expire: that can't be taken back
 			d = 0
@@ -264,7 +265,8 @@ func (s *Scope) watch(c *callctx.Context) (inside func() bool, stop func()) {
 			break
 		}
 	}
-	return s.inside(c), s.moved(c, d)
+	a.Stop = s.moved(c, d)
+	return a
 }
 
 // moved keeps the deadline of c, which lies on the wheel, by a timer of the

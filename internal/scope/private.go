@@ -16,6 +16,7 @@ type private struct {
 	scope *Scope
 	slot  atomic.Pointer[callctx.Context]
 	begun atomic.Bool
+	aside callctx.Aside // the context's
 
 	mu    sync.Mutex
 	timer clock.Timer
@@ -36,7 +37,8 @@ func (s *Scope) hold(c *callctx.Context, now int64) *private {
 	if s.foreign(now) {
 		inside = s.inside(c)
 	}
-	c.Hold(inside, p.end) // before c has its slot: who finds it there finds its watch
+	p.aside = callctx.Aside{Inside: inside, Stop: p.end}
+	c.Hold(&p.aside) // before c has its slot: who finds it there finds its watch
 	p.slot.Store(c)
 	c.Armed(&p.slot)
 	s.mu.Lock()
