@@ -92,4 +92,19 @@ var rows = []row{
 	onTwo("async with timeout, 2 cores", "AsyncParallel", failsafe, target{}),
 	onTwo("async, 2 cores, beside go, channel, select", "AsyncParallel", "plain", target{}),
 	scaling("full stack, one shared id, from 1 core to 2", "FullStackParallel", target{}),
+
+	parts("sync timeout, beside its bare parts", "Timeout", "Timeout"),
+	parts("retry, beside its bare parts", "Retry", "Retry"),
+	parts("bulkhead in a pipeline, beside its bare parts", "Bulkhead", "Bulkhead"),
+	parts("limiter in a pipeline, beside its bare parts", "RateLimit", "RateLimit"),
+	parts("retry, limiter, timeout and bulkhead, beside their bare parts", "FullStack", "FullStack"),
+	parts("refused: limited, beside its bare parts", "RefusedLimited", "Refused"),
+	parts("refused: open, beside its bare parts", "RefusedOpen", "Refused"),
+	parts("async with timeout, beside a goroutine and a wait", "Async", "Async"),
+	{"an allocation of 64 B alone, from 1 core to 2", "itself, one core", side{"PartsParallel", "allocation", 2}, side{"PartsParallel", "allocation", 1}, target{}},
+}
+
+// parts is ours against what a call cannot do without: see parts_test.go.
+func parts(name, bench, of string) row {
+	return row{name, "its parts", side{bench, "ours", 1}, side{"Parts", of, 1}, target{}}
 }
