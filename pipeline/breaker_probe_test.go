@@ -52,6 +52,32 @@ func (a *arena) abrupt(p *pipeline.Pipeline[int], leave func()) {
 	synctest.Wait()
 }
 
+// abruptCaller makes a call that fails and whose context, which is foreign code,
+// leaves when it is asked whether that was the caller's end.
+func (a *arena) abruptCaller(p *pipeline.Pipeline[int], leave func()) {
+	ctx := &errCtx{Context: a.Context()}
+	fail := func(context.Context) (int, error) { ctx.f.Store(&leave); return 0, errBoom }
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { _ = recover() }()
+		switch a.form {
+		case inline:
+			_, _ = p.Execute(ctx, fail)
+		case async:
+			_, _ = p.ExecuteAsync(ctx, fail).Get(context.Background())
+		case staged:
+			_, _ = p.ExecuteFuture(ctx, func(ctx context.Context) *pipeline.Future[int] {
+				stage := pipeline.NewPromise[int]()
+				stage.Complete(fail(ctx))
+				return stage.Future()
+			}).Get(context.Background())
+		}
+	}()
+	<-done
+	synctest.Wait()
+}
+
 // hangs never answers before its context ends.
 func (a *arena) hangs() *work { return a.plan(step{takes: time.Hour, v: 7}) }
 
@@ -70,6 +96,10 @@ var ways = []struct {
 	}},
 	{"panic", true, forms, func(a *arena, p *pipeline.Pipeline[int]) { a.abrupt(p, func() { panic(errBoom) }) }},
 	{"Goexit", true, forms, func(a *arena, p *pipeline.Pipeline[int]) { a.abrupt(p, runtime.Goexit) }},
+	{"the caller's context panics", true, forms, func(a *arena, p *pipeline.Pipeline[int]) {
+		a.abruptCaller(p, func() { panic(errBoom) })
+	}},
+	{"the caller's context ends the goroutine", true, forms, func(a *arena, p *pipeline.Pipeline[int]) { a.abruptCaller(p, runtime.Goexit) }},
 	{"timeout", true, forms, func(a *arena, p *pipeline.Pipeline[int]) {
 		_, err := a.call(a.Context(), p, a.hangs().run)
 		a.is(err, timeout.ErrExceeded)

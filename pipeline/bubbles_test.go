@@ -13,6 +13,7 @@ import (
 	"resilience4cata.dev/go/policy/bulkhead"
 	"resilience4cata.dev/go/policy/ratelimit"
 	"resilience4cata.dev/go/policy/retry"
+	"resilience4cata.dev/go/policy/timeout"
 	"resilience4cata.dev/go/registry"
 )
 
@@ -139,5 +140,48 @@ func TestTwoBubbles_X2_TheRegistryIsClosedElsewhere(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// Nobody looks at the call: what hears of its deadline is the user's OnCancel, which
+// belongs to the bubble.
+func TestBubble_X2_APromiseHearsOfItsCancelInTheBubble(t *testing.T) {
+	for name, ticking := range map[string]bool{"quiet": false, "ticking": true} {
+		t.Run(name, func(t *testing.T) {
+			reg := outsideRegistry(t)
+			const limit = 30 * time.Millisecond
+			p := pipeline.Must(pipeline.New[int](reg, "x").Timeout(limit).Build())
+			if ticking {
+				keepTicking(t, reg)
+			}
+			for _, before := range []bool{true, false} {
+				synctest.Test(t, func(*testing.T) {
+					heard := make(chan struct{})
+					stage := pipeline.NewPromise[int]()
+					hear := func() { stage.OnCancel(func() { close(heard) }) }
+					if before {
+						hear()
+					}
+					began := time.Now()
+					f := p.ExecuteFuture(context.Background(), giving(stage.Future()))
+					if !before {
+						hear()
+					}
+					<-heard
+					if _, done, err := f.Poll(); !done || !errors.Is(err, timeout.ErrExceeded) || time.Since(began) != limit {
+						t.Errorf("after %v: %v, %v", time.Since(began), done, err)
+					}
+				})
+			}
+			synctest.Test(t, func(*testing.T) { // one that nobody waits for: the wheel must not come for it afterwards
+				heard := make(chan struct{})
+				stage := pipeline.NewPromise[int]()
+				stage.OnCancel(func() { close(heard) })
+				p.ExecuteFuture(context.Background(), giving(stage.Future()))
+			})
+			for end := time.Now().Add(3 * limit); time.Now().Before(end); {
+				<-tick()
+			}
+		})
 	}
 }

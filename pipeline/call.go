@@ -365,14 +365,12 @@ func (c *call[T]) beginStage(a *attempt[T], place scope.Place) {
 	if limit <= 0 && until == 0 {
 		return
 	}
-	if until == 0 {
-		place.BeginLimit(&a.Context)
-		return
-	}
-	now, due := c.scope().Now(), until
-	if limit > 0 && scope.After(now, limit) <= until {
+	now, due := c.scope().Now(), int64(scope.Never)
+	if limit > 0 {
 		due = scope.After(now, limit)
-	} else {
+	}
+	if until != 0 && until < due {
+		due = until
 		a.flags.Or(cut)
 	}
 	place.Begin(&a.Context, now, due)

@@ -145,6 +145,7 @@ func (p *Pipeline[T]) watched(ctx context.Context, t *try, fn func(context.Conte
 	t.probe = newProbe(p.stack.Scope, permit)
 	v, how, err = p.attempt(ctx, t, fn)
 	p.judge(ctx, t, v, err, how)
+	t.probe = nil
 	return v, how, err
 }
 

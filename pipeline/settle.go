@@ -92,6 +92,7 @@ func (c *call[T]) decide(a *attempt[T], v T, err error, how ending) (next *attem
 	}
 	if t.probe != nil {
 		c.p.judge(c.ctx(), t, v, err, how)
+		t.probe = nil
 	}
 	c.remember(m, a, v, err, how)
 	own, was := err, how

@@ -319,10 +319,10 @@ func (b *probe) Ended(_ *callctx.Context, v callctx.Verdict) (after func()) {
 	return nil
 }
 
-// judge tells the breaker how an attempt ended that did not panic.
+// judge tells the breaker how an attempt ended that did not panic. If what it asks
+// of the user's panics, the probe is still t's, and counts as failed.
 func (p *Pipeline[T]) judge(ctx context.Context, t *try, v T, err error, how ending) {
 	b := t.probe
-	t.probe = nil
 	switch how {
 	case timedOut, outOfTime:
 		b.failure()

@@ -20,7 +20,6 @@ type record struct {
 func (r *record) WheelStart() int64         { return r.start }
 func (r *record) WheelLimit() int64         { return r.limit }
 func (r *record) WheelStamp() *atomic.Int64 { return &r.stamp }
-func (r *record) WheelBegin(int64) bool     { return false } // all have theirs when they are armed
 func (r *record) WheelExpire(slot *atomic.Pointer[record]) (after func()) {
 	slot.CompareAndSwap(r, nil)
 	return nil

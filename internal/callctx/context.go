@@ -18,7 +18,7 @@ type Context struct {
 	slot   *atomic.Pointer[Context] // nil: it has no slot
 	watch  atomic.Pointer[watch]    // nil: nobody has looked yet
 	stamp  atomic.Int64             // the wheel's: deadline once fixed; see finished
-	start  int64                    // the wheel's: when it was armed; atomic once it is in its slot
+	start  int64                    // the wheel's: when it was armed
 	info   atomic.Pointer[Info]     // nil: the first attempt, without an owner
 }
 
@@ -61,17 +61,8 @@ func (c *Context) Slot() *atomic.Pointer[Context] { return c.slot }
 
 // WheelStart, WheelLimit and WheelStamp are for the wheel.
 
-// WheelStart is what Start was given, or WheelBegin.
-func (c *Context) WheelStart() int64 { return atomic.LoadInt64(&c.start) }
-
-// toCome is the start of a context that lies in its slot without a deadline.
-const toCome = -math.MaxInt64
-
-// WheelBegin sets the start of a context that came into its slot without a
-// deadline, once.
-func (c *Context) WheelBegin(start int64) bool {
-	return atomic.CompareAndSwapInt64(&c.start, toCome, start)
-}
+// WheelStart is what Start was given.
+func (c *Context) WheelStart() int64 { return c.start }
 
 // WheelLimit is the plan's limit.
 func (c *Context) WheelLimit() int64 { return int64(c.plan.Limit) }

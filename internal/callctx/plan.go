@@ -22,8 +22,7 @@ type Plan struct {
 	// caller in a synctest bubble other than the wheel's it moves the deadline to
 	// a timer of that bubble, and returns how to stop that, and how to find out
 	// whether one is in the bubble; for others nil. A deadline that is to come is
-	// not moved (no Stop): if it has begun by the time that those who begin it can
-	// see that there is a channel, Watch is called once more. It may be nil.
+	// not moved (no Stop): whoever begins it does. It may be nil.
 	Watch func(*Context) *Aside
 
 	// Passed reports whether a deadline that somebody was told has passed, although

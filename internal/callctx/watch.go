@@ -170,15 +170,7 @@ func (c *Context) look() *watch {
 		a = c.plan.Watch(c)
 	}
 	w, made := c.install(a)
-	switch {
-	case a == nil:
-	case made && a.Stop == nil && (c.WheelStart() != toCome || c.stamp.Load() != 0):
-		// Its deadline was to come and has begun. Whoever began it may not have seen
-		// our watch.
-		if a = c.plan.Watch(c); a != nil && a.Stop != nil {
-			c.Hold(a)
-		}
-	case !made && a.Stop != nil:
+	if !made && a != nil && a.Stop != nil {
 		a.Stop()
 	}
 	return w
@@ -245,9 +237,6 @@ func (c *Context) Hold(a *Aside) {
 		a.Stop()
 	}
 }
-
-// Seen reports whether somebody has looked, so that there is a done channel.
-func (c *Context) Seen() bool { return c.watch.Load() != nil }
 
 // Observe makes the done channel, and so moves the deadline to where it may be
 // closed, before somebody waits for something else that the deadline ends.

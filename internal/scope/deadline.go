@@ -112,26 +112,6 @@ func (s *Scope) Reserve(c *callctx.Context, lv *Level) Place {
 // reserved is the start of a context on the wheel whose deadline comes later.
 const reserved = -wheel.Never
 
-// BeginLimit starts the plan's limit for c, which was put into this place. The
-// second call for a context has no effect.
-func (p Place) BeginLimit(c *callctx.Context) {
-	s := p.scope
-	if p.private == nil && !c.Seen() {
-		// As in Arm, no clock is read here while calls are frequent.
-		if start, bound := s.wheel.Start(int64(c.Plan().Limit)); start != wheel.Refused {
-			p.level.Begin(c, c.Slot(), start, bound)
-			if c.Seen() { // meanwhile; it may be that the deadline was not there to be moved
-				if a := s.watch(c); a != nil && a.Stop != nil {
-					c.Hold(a)
-				}
-			}
-			return
-		}
-	}
-	now := s.Now()
-	p.Begin(c, now, After(now, c.Plan().Limit))
-}
-
 // Begin sets the deadline of c, which was put into this place. now is a reading of
 // Now, and the deadline is in its time. The second call for a context has no
 // effect.
@@ -254,9 +234,6 @@ func (s *Scope) watch(c *callctx.Context) *callctx.Aside {
 	}
 	for {
 		v := stamp.Load()
-		if v == Never { // it was moved already
-			return a
-		}
 		if v < 0 { // handed out to expire: that can't be taken back
 			d = 0
 			break

@@ -159,17 +159,15 @@ func TestFinishedBeforeTheLimitLeavesNothing(t *testing.T) { // T-4
 		plan, lv := s.NewPlan(time.Hour, errLimit, false), s.Level(time.Hour)
 		for i := range 10 {
 			c := callctx.New(t.Context(), plan)
-			switch i % 4 {
+			switch i % 3 {
 			case 0:
 				s.Arm(c, lv)
 			case 1:
 				s.ArmUntil(c, lv, scope.After(s.Now(), time.Hour))
 			case 2:
 				s.Reserve(c, lv).Begin(c, s.Now(), scope.After(s.Now(), time.Hour))
-			case 3:
-				s.Reserve(c, lv).BeginLimit(c)
 			}
-			if i%3 == 0 {
+			if i%2 == 0 {
 				c.Done()
 			}
 			if v := c.Finish(); v != callctx.InTime {

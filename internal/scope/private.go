@@ -115,13 +115,13 @@ func (p *private) end() {
 	t := p.timer
 	p.over = true
 	p.mu.Unlock()
-	if t != nil {
-		t.Stop()
-	}
 	p.scope.mu.Lock()
 	delete(p.scope.privates, p)
 	p.leave()
 	p.scope.mu.Unlock()
+	if t != nil { // last: the clock may be the user's code, and panic
+		t.Stop()
+	}
 }
 
 // soon calls f after all timers that are due at this instant. A manual clock

@@ -3,10 +3,12 @@ package scope_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"resilience4cata.dev/go/clock"
 	"resilience4cata.dev/go/internal/callctx"
 	"resilience4cata.dev/go/internal/scope"
 )
@@ -43,32 +45,6 @@ func TestReserveHoldsWithoutADeadlineUntilBegin(t *testing.T) { // A-4
 	})
 }
 
-func TestBeginLimitStartsThePlansLimit(t *testing.T) { // A-4, T-5
-	eachMode(t, func(m *mode) {
-		t := m.t
-		s := m.scope
-		for _, seen := range []bool{false, true} {
-			c := callctx.New(t.Context(), s.NewPlan(limit, errLimit, false))
-			p := s.Reserve(c, s.Level(limit))
-			m.pass(2 * limit)
-			if seen {
-				c.Done()
-			}
-			began := s.Now()
-			p.BeginLimit(c)
-			m.wantPending(c)
-			p.BeginLimit(c) // no effect
-			p.Begin(c, s.Now(), scope.After(s.Now(), time.Hour))
-			if at, ok := c.Deadline(); !ok || at.Before(s.At(began).Add(limit)) || at.After(s.At(s.Now()).Add(limit+100*time.Millisecond)) {
-				t.Errorf("%v, %v, began at %v", at, ok, s.At(began))
-			}
-			m.wantPending(c)
-			m.pass(limit)
-			m.mustEnd(c)
-		}
-	})
-}
-
 func TestReserveWithoutLevelIsFoundAndCancelled(t *testing.T) {
 	end := callctx.NewEnd(context.Canceled, scope.ErrClosed)
 	eachMode(t, func(m *mode) {
@@ -94,4 +70,44 @@ func TestReserveWithoutLevelIsFoundAndCancelled(t *testing.T) { // A-6, X-1
 			t.Errorf("%d pending", s.Pending())
 		}
 	})
+}
+
+// stubborn is a clock whose timers leave when they are stopped.
+type stubborn struct {
+	*clock.Manual
+	leave func()
+}
+
+type stubbornTimer struct {
+	clock.Timer
+	leave func()
+}
+
+func (c stubborn) AfterFunc(d time.Duration, f func()) clock.Timer {
+	return stubbornTimer{c.Manual.AfterFunc(d, f), c.leave}
+}
+
+func (t stubbornTimer) Stop() bool {
+	t.Timer.Stop()
+	t.leave()
+	return true
+}
+
+func TestAClockThatLeavesWhenATimerIsStoppedLeavesNothing(t *testing.T) {
+	for name, leave := range map[string]func(){"panic": func() { panic(errLimit) }, "Goexit": runtime.Goexit} {
+		s := scope.New(stubborn{clock.NewManual(start), leave}, nil)
+		c := callctx.New(t.Context(), s.NewPlan(time.Hour, errLimit, false))
+		s.Arm(c, s.Level(time.Hour))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			defer func() { _ = recover() }()
+			c.Finish()
+		}()
+		<-done
+		if n := s.Pending(); n != 0 {
+			t.Errorf("%s: %d pending", name, n)
+		}
+		s.Each(func(*callctx.Context, *atomic.Pointer[callctx.Context]) { t.Errorf("%s: a context is left", name) })
+	}
 }

@@ -25,13 +25,9 @@ const far = Never - 1
 type Entry[E any] interface {
 	*E
 
-	// WheelStart is the start that Wheel.Start returned, or -Never, which
-	// WheelBegin may change. Else it is immutable once the entry is armed.
+	// WheelStart is the start that Wheel.Start returned, or -Never. It is
+	// immutable once the entry is armed.
 	WheelStart() int64
-
-	// WheelBegin changes a start of -Never to another one, and reports whether it
-	// was that.
-	WheelBegin(start int64) bool
 
 	// WheelLimit is the time from start to deadline in nanoseconds. Immutable.
 	WheelLimit() int64

@@ -14,6 +14,7 @@ func (l *Level[E, P]) Rearm(e *E, slot *atomic.Pointer[E], deadline int64) {
 	if deadline >= far {
 		return
 	}
+	w := l.wheel
 	// First the deadline, then the bounds, then look who is going to read them:
 	// as in Arm. A tick that has read the entry before found nothing due and
 	// set its bounds accordingly; lowering them afterwards corrects that.
@@ -21,34 +22,14 @@ func (l *Level[E, P]) Rearm(e *E, slot *atomic.Pointer[E], deadline int64) {
 	if !P(e).WheelStamp().CompareAndSwap(0, deadline) {
 		return
 	}
-	l.lower(e, slot, deadline, 0)
-}
-
-// Begin is Rearm with what [Wheel.Start] returned just now: it reads no clock
-// while the wheel ticks. The second call for an entry has no effect.
-func (l *Level[E, P]) Begin(e *E, slot *atomic.Pointer[E], start, bound int64) {
-	if start < 0 {
-		l.Rearm(e, slot, bound)
-		return
-	}
-	// As in Arm, with the start in the place of the entry.
-	if P(e).WheelBegin(start) {
-		l.lower(e, slot, bound, fresh)
-	}
-}
-
-// lower makes bound a lower bound of the block that slot lies in, and of those
-// above it, and sees to it that somebody looks at them.
-func (l *Level[E, P]) lower(e *E, slot *atomic.Pointer[E], bound, bit int64) {
 	if seg, b := l.block(slot); seg != nil {
-		seg.lower(b, bound, bit)
+		seg.lower(b, deadline, 0)
 	}
-	lower(&l.low, bound)
-	w := l.wheel
+	lower(&l.low, deadline)
 	switch {
 	case w.hot.coarse.Load() <= 0:
-		w.armQuiet(e, bound)
-	case !w.hot.busy.Load() && bound < far:
+		w.armQuiet(e, deadline)
+	case !w.hot.busy.Load():
 		w.hot.busy.Store(true)
 	}
 }

@@ -26,12 +26,9 @@ type call struct {
 
 var firing = new(call)
 
-func (c *call) WheelStart() int64         { return atomic.LoadInt64(&c.start) }
+func (c *call) WheelStart() int64         { return c.start }
 func (c *call) WheelLimit() int64         { return c.limit }
 func (c *call) WheelStamp() *atomic.Int64 { return &c.stamp }
-func (c *call) WheelBegin(start int64) bool {
-	return atomic.CompareAndSwapInt64(&c.start, -wheel.Never, start)
-}
 
 func (c *call) WheelExpire(slot *atomic.Pointer[call]) (after func()) {
 	if c.onCall != nil {
