@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,10 +73,30 @@ var waits = map[string]func(ctx context.Context, f *pipeline.Future[int]) error{
 	},
 }
 
-// callsIn makes a call of each kind and waits for it in each way. paused is given
-// where a wheel outside may tick, which has its own time: it reports whether so much
-// of that has passed since the last time that a call's deadline may have come before
-// the bubble had it.
+// steady checks what a call comes to in a bubble. paused is given where a wheel
+// outside may tick, which has its own time: it reports whether so much of that has
+// passed since the last time that a call's deadline may have come before the bubble
+// had it. Then the check says nothing, and is made again.
+func steady(t *testing.T, paused func() bool, what string, check func() error) {
+	t.Helper()
+	for range 100 {
+		if paused != nil {
+			paused()
+		}
+		err := check()
+		if paused != nil && paused() {
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		return
+	}
+	t.Errorf("%s: the machine stood still at each of a hundred times", what)
+}
+
+// callsIn makes a call of each kind and waits for it in each way. paused is for
+// steady.
 func callsIn(t *testing.T, p *pipeline.Pipeline[int], paused func() bool) {
 	t.Helper()
 	for name, wait := range waits {
@@ -98,40 +119,50 @@ func callsIn(t *testing.T, p *pipeline.Pipeline[int], paused func() bool) {
 				return p.ExecuteFuture(ctx, func(ctx context.Context) *pipeline.Future[int] { return p.ExecuteAsync(ctx, obedient).View() })
 			},
 		} {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			if paused != nil {
-				paused()
-			}
-			begin := time.Now()
-			err := wait(ctx, call(ctx))
-			took := time.Since(begin)
-			early := took < 5*time.Second && (paused == nil || !paused())
-			if !errors.Is(err, timeout.ErrExceeded) || early || took > 9*time.Second {
-				t.Errorf("%s, %s: %v after %v", kind, name, err, took)
-			}
+			what := kind + ", " + name
+			steady(t, paused, what, func() error {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				begin := time.Now()
+				err := wait(ctx, call(ctx))
+				if took := time.Since(begin); !errors.Is(err, timeout.ErrExceeded) || took < 5*time.Second || took > 9*time.Second {
+					return fmt.Errorf("%w after %v", err, took)
+				}
+				return nil
+			})
 			// Ends from outside, in the middle of an attempt and of a backoff.
 			for _, after := range []time.Duration{500 * time.Millisecond, 1500 * time.Millisecond} {
-				f := call(ctx)
-				f.Done()
-				time.Sleep(after)
-				if !f.Cancel() {
-					t.Errorf("%s, %s: ended after %v", kind, name, after)
-				}
-				if err := wait(ctx, f); !errors.Is(err, context.Canceled) {
-					t.Errorf("%s, %s: %v", kind, name, err)
-				}
+				steady(t, paused, what, func() error {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+					defer cancel()
+					f := call(ctx)
+					f.Done()
+					time.Sleep(after)
+					if !f.Cancel() {
+						return fmt.Errorf("ended after %v", after)
+					}
+					if err := wait(ctx, f); !errors.Is(err, context.Canceled) {
+						return fmt.Errorf("%w after Cancel", err)
+					}
+					return nil
+				})
 			}
-			short, stop := context.WithTimeout(t.Context(), 1500*time.Millisecond)
-			if err := wait(ctx, call(short)); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s, %s: %v", kind, name, err)
-			}
-			stop()
-			cancel()
+			steady(t, paused, what, func() error {
+				short, stop := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+				defer stop()
+				if err := wait(t.Context(), call(short)); !errors.Is(err, context.DeadlineExceeded) {
+					return fmt.Errorf("%w after the caller's deadline", err)
+				}
+				return nil
+			})
 		}
 	}
-	if _, err := p.Execute(t.Context(), obedient); !errors.Is(err, timeout.ErrExceeded) {
-		t.Error(err)
-	}
+	steady(t, paused, "Execute", func() error {
+		if _, err := p.Execute(t.Context(), obedient); !errors.Is(err, timeout.ErrExceeded) {
+			return fmt.Errorf("%w, want a timeout", err)
+		}
+		return nil
+	})
 	_ = p.Run(t.Context(), func(context.Context) error { return nil })
 	_, _ = pipeline.Wrap(p, func(context.Context, int) (int, error) { return 1, nil })(t.Context(), 1)
 	_, _ = pipeline.WrapAsync(p, func(context.Context, int) (int, error) { return 1, nil })(t.Context(), 1).Get(t.Context())
