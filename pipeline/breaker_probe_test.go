@@ -34,42 +34,31 @@ func (a *arena) halfOpen(id string) {
 // abrupt makes a call whose function does not return, on a goroutine that may
 // end with it.
 func (a *arena) abrupt(p *pipeline.Pipeline[int], leave func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() { _ = recover() }()
-		fn := func(context.Context) (int, error) { leave(); return 0, nil }
-		switch a.form {
-		case inline:
-			_, _ = p.Execute(a.Context(), fn)
-		case async:
-			_, _ = p.ExecuteAsync(a.Context(), fn).Get(context.Background())
-		case staged:
-			_, _ = p.ExecuteFuture(a.Context(), func(context.Context) *pipeline.Future[int] { leave(); return nil }).Get(context.Background())
-		}
-	}()
-	<-done
-	synctest.Wait()
+	a.contained(a.Context(), p, func(context.Context) (int, error) { leave(); return 0, nil })
 }
 
 // abruptCaller makes a call that fails and whose context, which is foreign code,
 // leaves when it is asked whether that was the caller's end.
 func (a *arena) abruptCaller(p *pipeline.Pipeline[int], leave func()) {
 	ctx := &errCtx{Context: a.Context()}
-	fail := func(context.Context) (int, error) { ctx.f.Store(&leave); return 0, errBoom }
+	a.contained(ctx, p, func(context.Context) (int, error) { ctx.f.Store(&leave); return 0, errBoom })
+}
+
+// contained makes a call that may end its goroutine.
+func (a *arena) contained(ctx context.Context, p *pipeline.Pipeline[int], fn func(context.Context) (int, error)) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer func() { _ = recover() }()
 		switch a.form {
 		case inline:
-			_, _ = p.Execute(ctx, fail)
+			_, _ = p.Execute(ctx, fn)
 		case async:
-			_, _ = p.ExecuteAsync(ctx, fail).Get(context.Background())
+			_, _ = p.ExecuteAsync(ctx, fn).Get(context.Background())
 		case staged:
 			_, _ = p.ExecuteFuture(ctx, func(ctx context.Context) *pipeline.Future[int] {
 				stage := pipeline.NewPromise[int]()
-				stage.Complete(fail(ctx))
+				stage.Complete(fn(ctx))
 				return stage.Future()
 			}).Get(context.Background())
 		}

@@ -52,14 +52,9 @@ func (t *try) unwind() {
 // It returns the caller's where the attempt needs none of its own, and reports
 // false if MaxDuration is over already.
 func (t *try) arm(ctx context.Context, s *scope.Scope) (own context.Context, ok bool) {
-	var d deadline
-	if t.layers.Timeout != nil {
-		d.limit = t.layers.Timeout.For(ctx)
-	}
-	if t.until() != 0 {
-		if d, ok = d.within(t.until(), s); !ok {
-			return ctx, false
-		}
+	d, ok := t.deadline(ctx, s)
+	if !ok {
+		return ctx, false
 	}
 	plan := d.plan(t)
 	if plan == nil {
@@ -67,12 +62,8 @@ func (t *try) arm(ctx context.Context, s *scope.Scope) (own context.Context, ok 
 	}
 	c := callctx.New(ctx, plan)
 	t.link(c)
-	t.armed = true      // first, since a clock may panic
-	if d.limit != nil { // most do
-		d.limit.Arm(c)
-	} else {
-		d.arm(c, t.layers, s)
-	}
+	t.armed = true // first, since a clock may panic
+	d.arm(c, t.layers, s)
 	return c, true
 }
 
@@ -219,17 +210,11 @@ func (t *try) deadline(ctx context.Context, s *scope.Scope) (d deadline, ok bool
 	if t.layers.Timeout != nil {
 		d.limit = t.layers.Timeout.For(ctx)
 	}
-	if t.until() == 0 {
-		return d, true
-	}
-	return d.within(t.until(), s)
-}
-
-// within is d, unless MaxDuration is over at until, before it.
-func (d deadline) within(until int64, s *scope.Scope) (_ deadline, ok bool) {
-	left := until - s.Now()
-	if d.limit == nil || left < int64(d.limit.D) {
-		return deadline{until: until}, left > 0
+	if until := t.until(); until != 0 {
+		left := until - s.Now()
+		if d.limit == nil || left < int64(d.limit.D) {
+			return deadline{until: until}, left > 0
+		}
 	}
 	return d, true
 }

@@ -71,15 +71,12 @@ func (s *segment[E]) block(b int) []atomic.Pointer[E] {
 // lower makes bound a lower bound of block b, and sets bit in its word. The
 // slots come first, then the block, then its group: see Level.Arm.
 func (s *segment[E]) lower(b uint32, bound, bit int64) {
-	if v := s.bounds[b].Load(); v&^fresh > bound || v&bit != bit {
-		lowerBlock(&s.bounds[b], bound, bit)
-	}
-	if g := &s.groups[b>>groupBits]; g.Load() > bound {
-		lower(g, bound)
-	}
+	lowerBlock(&s.bounds[b], bound, bit)
+	lower(&s.groups[b>>groupBits], bound)
 }
 
-// above reports whether bound is news to block b: lower has something to do.
+// above reports whether lower has something to do for an entry that arrives with
+// bound. It is small enough to be inlined, and nearly always says no.
 func (s *segment[E]) above(b uint32, bound int64) bool {
 	v := s.bounds[b].Load()
 	return v&^fresh > bound || v&fresh == 0 || s.groups[b>>groupBits].Load() > bound

@@ -159,13 +159,6 @@ func (w *Wheel[E, P]) Start(limit int64) (start, bound int64) {
 	if c := w.hot.coarse.Load(); c > 0 {
 		return w.hot.seq.Load(), later(c, limit)
 	}
-	return w.startQuiet(limit)
-}
-
-// startQuiet is Start while the wheel is quiet.
-//
-//go:noinline
-func (w *Wheel[E, P]) startQuiet(limit int64) (start, bound int64) {
 	n := w.now()
 	if n <= 0 {
 		return Refused, 0

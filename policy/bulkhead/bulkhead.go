@@ -100,7 +100,11 @@ func (p *Policy) Acquire(ctx context.Context) error {
 	if p.take() {
 		return nil
 	}
-	err := p.wait(ctx, p.settings.Load().config.MaxWait)
+	maxWait := p.settings.Load().config.MaxWait
+	err := p.mayWait(ctx, maxWait)
+	if err == nil {
+		err = p.wait(ctx, maxWait)
+	}
 	if err != nil && errors.Is(err, ctx.Err()) { // never so for a refusal or ErrClosed
 		return scope.Ended(ctx)
 	}

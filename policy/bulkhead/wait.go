@@ -16,14 +16,13 @@ import (
 // looking at ctx, which the pipeline has looked at. The end of ctx is ctx.Err()
 // alone: ctx may be an attempt's, and its cause is not the caller's.
 func (p *Policy) Enter(ctx context.Context, maxWait time.Duration) error {
-	switch {
-	case p.take():
+	if p.take() {
 		return nil
-	case maxWait == 0:
-		return p.refuse(ctx, p.settings.Load().full)
-	default:
-		return p.wait(ctx, maxWait)
 	}
+	if err := p.mayWait(ctx, maxWait); err != nil {
+		return err
+	}
+	return p.wait(ctx, maxWait)
 }
 
 // EnterAsync is [Policy.Enter] without blocking, for package pipeline. If
@@ -94,11 +93,8 @@ func (p *Policy) Leave(w *waitq.Waiter) bool {
 	return left
 }
 
-// wait is Enter when there is no free slot.
+// wait is Enter when there is no free slot and the caller may wait.
 func (p *Policy) wait(ctx context.Context, maxWait time.Duration) error {
-	if err := p.mayWait(ctx, maxWait); err != nil {
-		return err
-	}
 	w, ready := waitq.NewChan()
 	p.scope.Lodge(w, nil)
 	since := p.since(maxWait)

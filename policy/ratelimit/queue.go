@@ -226,7 +226,7 @@ func (p *Policy) grant(b *bucket, at int64, woken *batch) (some bool) {
 		p.remove(w)
 		if w.Grant() {
 			woken.add(w, tell)
-			p.counts.Line()[admitted].Add(1)
+			p.admit()
 		} else { // it is gone, and its turn goes to the next
 			p.tat -= b.cost
 		}

@@ -132,7 +132,7 @@ func (p *Policy) Enter(ctx context.Context, maxWait time.Duration, until int64) 
 	now := p.scope.Now()
 	wait, decided := p.current.Load().take(now)
 	if decided && wait == 0 {
-		p.counts.Line()[admitted].Add(1)
+		p.admit()
 		return nil
 	}
 	latest := p.latest(ctx, now, maxWait, until)
@@ -278,12 +278,14 @@ func (p *Policy) answer(ctx context.Context, wait time.Duration) error {
 
 func (p *Policy) count(wait time.Duration) bool {
 	if wait == 0 {
-		p.counts.Line()[admitted].Add(1)
+		p.admit()
 		return true
 	}
 	p.counts.Line()[rejected].Add(1)
 	return false
 }
+
+func (p *Policy) admit() { p.counts.Line()[admitted].Add(1) }
 
 // tell publishes a refusal.
 func (p *Policy) tell(ctx context.Context) {
